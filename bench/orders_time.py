@@ -3,9 +3,9 @@
     python bench/orders_time.py [--data ../shared/data] [--plot FILE] [--quick]
 
 References with the features of Cuong et al. 2014 on one core: one objective with its gradient over
-all 300 for each order (its Figure 6), and fits to convergence, each in a process of its own; then
-single texts of up to 5,000 tokens, made of references in a row, with no bound on the length of
-segments and the same weights.
+all 300 for each order (its Figure 6), and fits to convergence, each in its own process; then single
+texts of up to 5,000 tokens, made of references in a row, with no bound on the length of segments
+and the same weights.
 """
 
 from __future__ import annotations

@@ -495,7 +495,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     assert "leave it out" in bad("train", file, "--model", "neural", "--c2", 1, "-o", model)
     said = bad("train", file, "--epochs", 3, "-o", model)
     assert "epochs: got 3 for a semi model" in said
-    assert "take the model neural" in said
+    assert "use the model neural" in said
 
 
 def test_the_command_line_knows_all_choices() -> None:

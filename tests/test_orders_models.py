@@ -538,7 +538,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
     assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
     both = run("train", train, "-o", model, "--patterns", "grow", "--patterns", "a>b>c")
-    assert "'grow' by itself" in " ".join(both.err.split())
+    assert "'grow' alone" in " ".join(both.err.split())
 
 
 def test_a_tagger_of_crfsuite_reads_a_chain_of_high_order(tmp_path: Path) -> None:

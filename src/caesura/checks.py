@@ -14,7 +14,7 @@ __all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "check_scores", "integers",
 __all__ += ["number", "numbers", "whole", "zeros"]
 
 Floats = npt.NDArray[np.float64]
-LARGEST_SCORE = 1e10  # cpp/lattice/problem.cpp says why
+LARGEST_SCORE = 1e10  # see cpp/lattice/problem.cpp for the reason
 MOST_TOKENS = 2**31 - 2  # boundaries are counted in 32 bits
 MOST_LABELS = 1_000_000
 

@@ -41,7 +41,7 @@ class Value(NamedTuple):
     '1998'
     """
 
-    text: str  # as it stands in the source
+    text: str  # the original text
     start: int  # characters of the source, half-open
     end: int
     probability: float | None  # that it is exactly right; None if the model gives none

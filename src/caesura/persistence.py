@@ -193,7 +193,7 @@ def _length(content: bytes) -> int:
         ends = [entry["data_offsets"][1] for key, entry in entries.items() if key != "__metadata__"]
         return header + max(ends, default=0)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return 0  # damaged, which the checksum will say
+        return 0  # damaged, which the checksum reveals
 
 
 def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:

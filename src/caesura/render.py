@@ -197,7 +197,7 @@ def html(
 ) -> str:
     """Return the tokens as HTML with coloured segments; hovering shows the probability.
 
-    A note, one for each segment, stands behind its label; those that are not empty get a frame.
+    Notes, one for each segment, follow its label; non-empty ones are framed.
     Where a text is given from which the tokens were cut, it is shown in their place.
 
     Examples
@@ -236,7 +236,7 @@ def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> 
     """Return an array of shape (columns, rows) as HTML; hovering shows the number.
 
     Positive numbers are orange, negative ones blue, minus infinity is grey.  Rows and columns that
-    would make it too large are left out, and the caption says so.
+    would make it too large are left out, which the caption mentions.
 
     Examples
     --------

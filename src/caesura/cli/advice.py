@@ -14,7 +14,7 @@ from caesura.features.presets import OF_TOKENS, Features
 
 __all__ = ["Advice", "advice_for", "advise"]
 
-LEAST = 40  # sequences, of which less is said than chance does
+LEAST = 40  # sequences; with fewer, differences are due to chance
 MOST = 5000  # tokens of the sample,
 FEW = 300  # unless it has fewer segments: then up to three times as many
 ITERATIONS = 30

@@ -21,7 +21,7 @@ from caesura.segments import Segment
 __all__ = ["Found", "Gold", "System", "answered", "confident", "gold_of", "side_by_side"]
 
 Found = list[list[Segment]]  # of each sequence
-PART = 1000  # sequences that are asked about at a time
+PART = 1000  # sequences predicted at a time
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
 

@@ -18,7 +18,7 @@ from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# In the order of --help, with what it says; each is a function of this name in a module of this
+# In the order of --help, with their summaries; each is a function of this name in a module of this
 # name, which is imported when the command is called.
 COMMANDS = {
     "train": "Train a model on labelled sequences.",
@@ -46,7 +46,7 @@ class _PlainHelp:
         """Return the options and arguments."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for option in found:
-            if getattr(option, "is_flag", True):  # arguments have none; their names say enough
+            if getattr(option, "is_flag", True):  # arguments have none; their names suffice
                 option.display_type_rich = lambda ctx: ""
         return found
 
@@ -87,7 +87,7 @@ class Program(_PlainHelp, TyperGroup):
         except Wrong as error:
             if not standalone_mode:
                 raise
-            sys.exit(_wrong(error))
+            sys.exit(_usage_error(error))
         except typer.Abort:
             sys.exit(130)
         except SystemExit as end:
@@ -100,7 +100,7 @@ class Program(_PlainHelp, TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _wrong(error: Any) -> int:
+def _usage_error(error: Any) -> int:
     """Print a usage error and return the exit code."""
     context = getattr(error, "ctx", None)
     place = context.command_path if context else "caesura"
@@ -158,12 +158,12 @@ def _imported(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
-def _not_yet() -> None:
+def _placeholder() -> None:
     """Return a placeholder for a command whose module is not imported yet."""
 
 
 for _name, _line in COMMANDS.items():
-    app.command(_name, help=_line)(_not_yet)
+    app.command(_name, help=_line)(_placeholder)
 
 
 def main() -> None:

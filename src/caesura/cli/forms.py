@@ -44,12 +44,12 @@ class Style(NamedTuple):
 
     labels: Sequence[str]  # in the order of columns and colours
     scheme: str = "BIO"  # of tags
-    sure: bool = False  # whether probabilities were asked for
+    sure: bool = False  # whether probabilities were requested
     colour: bool = False
     width: int = 10**9  # of lines of text
     columns: Callable[[], Columns | None] = lambda: None  # of the input, once it is being read
     carries: bool = True  # whether sequences of the input may carry something along
-    normalise: Mapping[str, Normaliser] | None = None  # of each label, if values are asked for
+    normalise: Mapping[str, Normaliser] | None = None  # of each label, if values were requested
 
     def text_name(self, columns: Columns | None) -> str:
         """Return the name of the column with the text."""

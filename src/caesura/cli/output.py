@@ -214,7 +214,7 @@ def reporting() -> Iterator[None]:
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exc()
-        fail(_said(error))
+        fail(_user_message(error))
         raise typer.Exit(1) from None
 
 
@@ -304,7 +304,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, shown) from error
 
 
-def _said(error: Exception) -> str:
+def _user_message(error: Exception) -> str:
     """Return the message of an exception for users."""
     if isinstance(error, OSError) and error.strerror:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""

@@ -307,8 +307,7 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
     path : path
         Their file.
     in_part : bool
-        Whether those that are labelled only in part are kept; otherwise a warning says how many
-        are left out.
+        Whether partially labelled documents are kept; otherwise they are skipped with a warning.
 
     Examples
     --------

@@ -158,7 +158,7 @@ def segment(
     check_alone(workers)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
-        asking = asking._replace(probabilities=True)  # a page marks what is doubtful
+        asking = asking._replace(probabilities=True)  # a page marks uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())

@@ -68,7 +68,7 @@ def table(
     """Extend a table with rows found in the lists of web pages.
 
     The rows of SEEDS are matched to the items of the lists; a model learns from the matches how
-    each list is laid out, and extracts a row from every item. Rows about the same thing are joined:
+    each list is laid out, and extracts a row from every item. Rows with the same key are merged:
     the first column is the key. Reliable rows are matched in the next round, to more lists.
 
     The output has the columns of SEEDS, and then: confidence; sources, as PAGE:LIST:ITEM; and

@@ -56,7 +56,7 @@ def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[st
     try:
         import pyarrow
     except ImportError:
-        return {}  # which the writer says
+        return {}  # reported by the writer
     types = {style.text_name(columns): pyarrow.string()}
     if style.normalise is None:
         types |= dict.fromkeys(style.labels, pyarrow.string())

@@ -65,7 +65,7 @@ class TrainLogParser:
     log : list of str
         All messages.
     events : list of (name, start, end)
-        What has happened, and which part of `log` says so.
+        The events so far, with the part of `log` for each.
 
     Examples
     --------

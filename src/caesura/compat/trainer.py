@@ -29,7 +29,7 @@ from caesura.models.training import Training
 
 __all__ = ["BaseTrainer", "LabelScore", "Trainer", "TrainingLog"]
 
-TrainingLog = TrainLogParser  # the name that it has in older pickles, which look for it here
+TrainingLog = TrainLogParser  # its name in older pickles
 
 
 class BaseTrainer:
@@ -262,7 +262,7 @@ class BaseTrainer:
         self.logparser.last_iteration.update(info)
         self._say(["\n"])
 
-    # -- what is said -------------------------------------------------------------------------
+    # -- messages -----------------------------------------------------------------------------
 
     def _say(self, lines: Iterable[str]) -> None:
         assert self.logparser is not None

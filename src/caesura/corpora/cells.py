@@ -137,7 +137,7 @@ def _found(
     for _, alike in itertools.groupby(longest_first, key=lambda cell: len(cell[1][1])):
         taken = list(spans) if unique else spans
         for number, (label, part) in alike:
-            span = _told(text, label, part)
+            span = _recorded_span(text, label, part)
             if span is None:
                 places = _places(text, part.strip(), taken)
                 start = next(places, None) if unique else _best(places, len(part.strip()), document)
@@ -152,7 +152,7 @@ def _found(
     return [span for _, span in sorted(zip(numbers, spans, strict=True))], sorted(searched)
 
 
-def _told(text: str, label: str, part: str) -> Span | None:
+def _recorded_span(text: str, label: str, part: str) -> Span | None:
     """Return the span recorded in a cell, if there is one."""
     told = _PLACED.fullmatch(part)
     if told is None:

@@ -38,8 +38,8 @@ NAME_LABELS = "name the labels with labels=['...']"
 SAMPLE = 100  # rows by which columns are chosen
 _MOST_CELLS = 200_000  # of the sample
 _MOST_CANDIDATES = 5  # columns that are tried as the text
-_LEAST = 0.5  # share of cells that stand in the text, in a column of labels
-_LEAST_DIGITS = 0.8  # the same in a column of numbers, which stand in a text by chance
+_LEAST = 0.5  # minimum share of cells in the text, for a label column
+_LEAST_DIGITS = 0.8  # the same for a column of numbers, which may occur by chance
 _PARTLY = 0.1  # share of cells that makes a column suspicious that is not a label
 _PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
 Row = Sequence[Any]
@@ -59,7 +59,7 @@ class Columns(NamedTuple):
     names: tuple[str, ...]  # of all columns, in their order
     text: str | None  # the column with the text; None: the cells of labels, joined
     labels: tuple[str, ...]  # columns with segments, in their order
-    guessed: bool = False  # whether neither a name nor an argument told which column is the text
+    guessed: bool = False  # whether the text column was neither named nor given
     types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
     partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
     more: bool = False  # whether later rows may have other columns

@@ -179,7 +179,7 @@ def _document(
     text, offsets = _text(rows, tokens, source)
     try:
         return Document(tokens, text, offsets, columns, segments=segments)
-    except InvalidInput as error:  # what a comment told
+    except InvalidInput as error:  # from a comment
         raise source.error(rows.lines[0], error) from None
 
 
@@ -265,7 +265,7 @@ def write_conll(
                 rows = _written(document, names, tags, separator)
             except InvalidInput as error:
                 raise InvalidInput(f"documents[{i}].{error}") from None
-            file.writelines(f"{line}\n" for line in _told(document) if comments)
+            file.writelines(f"{line}\n" for line in _metadata_lines(document) if comments)
             file.writelines(f"{row}\n" for row in rows)
             file.write("\n")
     return i + 1
@@ -286,7 +286,7 @@ def _names(
     return names
 
 
-def _told(document: Document) -> Iterator[str]:
+def _metadata_lines(document: Document) -> Iterator[str]:
     """Write the text and the offsets as comments."""
     text, offsets = document.text, document.offsets
     if text is not None:

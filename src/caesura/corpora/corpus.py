@@ -37,7 +37,7 @@ class Notes(NamedTuple):
     lost_spans: int = 0  # those of them for which no token was left
     discontinuous: int = 0  # spans in several parts, which were left out
     relations: int = 0  # relations, events, attributes and remarks, which were left out
-    repeated: int = 0  # cells that stand in their text more than once
+    repeated: int = 0  # cells that occur more than once in their text
     first_repeated: str = ""  # the first of them
     skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
 

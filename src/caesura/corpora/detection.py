@@ -76,7 +76,7 @@ class Piped(NamedTuple):
     """The detected kind of the standard input."""
 
     form: str  # csv, jsonl, parquet, xlsx, or text: one on each line
-    doubtful: bool  # whether what is taken for text may be a table
+    doubtful: bool  # whether supposed text may be a table
 
 
 def piped(columns: bool = False) -> Piped:

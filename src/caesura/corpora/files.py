@@ -146,7 +146,7 @@ class Source:
         self._used = True
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
-        file = open(self.path, "rb")  # noqa: SIM115 - whoever asked closes it
+        file = open(self.path, "rb")  # noqa: SIM115 - the caller closes it
         if not self._once:
             meter(os.fspath(self.path), file)
         return file

@@ -26,7 +26,7 @@ class Record(NamedTuple):
     line: int
     pieces: list[tuple[str | None, str]]  # label and text of each element, no label between them
     preserved: bool  # whether white space is to be kept as it is
-    labelled: bool  # whether it says nothing about segments being unknown
+    labelled: bool  # False if its segments are marked as unknown
     problem: str | None = None
 
 

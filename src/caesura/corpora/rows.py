@@ -34,7 +34,7 @@ class Form(NamedTuple):
     columns: Sequence[str | None] | None
     separator: str | None
     comment: str | None
-    boundary: str = DOCUMENT_START  # first field of another line that stands between sequences
+    boundary: str = DOCUMENT_START  # first field of another line that separates sequences
     between: Callable[[list[str]], None] | None = None  # called with the fields of such lines
 
     def split(self, line: str) -> list[str]:

@@ -24,7 +24,7 @@ from caesura.segments.tags import Repair, check_repair
 
 __all__ = ["SideBySide", "read_conlleval"]
 
-BOUNDARY = "-X-"  # a line that begins with it stands between sequences, as a blank one does
+BOUNDARY = "-X-"  # a line that begins with it separates sequences, like a blank one
 GOLD, PREDICTED = "gold", "predicted"
 
 
@@ -42,7 +42,7 @@ class SideBySide(NamedTuple):
     predicted: list[list[Segment]]  # of each document
     scheme: str  # of the tags
     tags: int  # how many were compared; as in conlleval, also those of -DOCSTART- lines
-    equal_tags: int  # pairs of them that are equal, as they stand in the file
+    equal_tags: int  # number of equal pairs, as written in the file
     notes: Notes = Notes()  # what was left out
 
 

@@ -5,7 +5,7 @@
     text,author,year
     "Lee, Ann. 1999. On rain.","Lee, Ann.",1999
 
-`caesura.corpora.columns` says which column is which, and `caesura.corpora.cells` what is in cells.
+`caesura.corpora.columns` assigns the roles of columns, and `caesura.corpora.cells` parses cells.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def read_csv(
     r"""Read a table: the first line names the columns, each row is a text and its fields.
 
     A cell holds the segment of its column's label; several are joined by ``" | "``. Each is looked
-    for in the text, the longest first, where it first stands between boundaries of tokens and
-    outside the others; the notes of the corpus say how many stand in their text twice. Without
+    for in the text, the longest first, at its first occurrence between token boundaries and
+    outside the others; the notes of the corpus count those that occur twice. Without
     columns for labels, documents have no segments. Columns that are neither the text nor labels
-    are carried along: `Document.carried`. What the columns are is in `Corpus.columns`.
+    are carried along: `Document.carried`. `Corpus.columns` holds the roles of the columns.
 
     Parameters
     ----------

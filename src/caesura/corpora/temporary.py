@@ -180,7 +180,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
-        return  # a device, or a folder, which says so itself
+        return  # a device or folder, whose error is clear
     beside = Beside(place, os.fspath(path))
     try:
         with beside.file as file:

@@ -196,7 +196,7 @@ def _filled(template: str, fields: dict[str, str]) -> list[Piece]:
     pieces: list[Piece] = []
     waiting = ""
     for chunk in template.split("|"):
-        label, text = _said(chunk, fields)
+        label, text = _rendered_chunk(chunk, fields)
         if label is None:
             waiting += text
             if pieces and not text and chunk[-1] in ".," and pieces[-1][1][-1].isalnum():
@@ -212,7 +212,7 @@ def _filled(template: str, fields: dict[str, str]) -> list[Piece]:
     return pieces
 
 
-def _said(chunk: str, fields: dict[str, str]) -> tuple[str | None, str]:
+def _rendered_chunk(chunk: str, fields: dict[str, str]) -> tuple[str | None, str]:
     """Return the label and the text of a chunk; an unlabelled chunk joins the next."""
     names = _FIELD.findall(chunk)
     if not names:

@@ -167,7 +167,7 @@ class Names(NamedTuple):
     two: str = " and "  # between two
     last: str = ", and "  # before the last of more
     most: int = 99  # more people are cut
-    kept: int = 1  # to so many
+    kept: int = 1  # to this number
     others: str = " et al."
 
     def write(self, names: Sequence[Name], more: bool = False) -> str:

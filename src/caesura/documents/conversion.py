@@ -42,14 +42,14 @@ def as_document(
         and the rest (an id, a price) is carried along. Where there are no words, the tokens are
         empty strings.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens.
+        The tokeniser of texts.
     name : str
-        What errors call x, as ``X[3]``.
+        The name of x in errors, such as ``X[3]``.
 
     Returns
     -------
     Document
-        A Document is returned as it is.
+        A Document is returned unchanged.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def text_of(
     segment : Segment
         A segment of its tokens.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens; the one of the model.
+        The tokeniser of texts, equal to that of the model.
 
     Examples
     --------

@@ -26,8 +26,8 @@ Sized = TypeVar("Sized", bound=Sequence[Any])
 class Document:
     """A sequence: its tokens, and optionally text, offsets, columns, attributes and segments.
 
-    What is given is checked and stored as tuples; an error names the field. A sequence that has
-    no words, such as a signal, has empty strings for tokens.
+    Fields are checked and stored as tuples; errors name the field. The tokens of a sequence without
+    words, such as a signal, are empty strings.
 
     Examples
     --------

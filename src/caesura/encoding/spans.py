@@ -1,6 +1,6 @@
 """The encoder for look-back features: columns and firings, without attributes.
 
-The kernels make keys of what columns say when they need them, so nothing is numbered here.
+The kernels make keys of column values on demand, so no attributes are numbered here.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def values_of(
         if all(one is not None for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
-    return _said(column, values, batch, grow, first)
+    return _column_values(column, values, batch, grow, first)
 
 
 def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
@@ -99,7 +99,7 @@ def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, gro
     return table[places]
 
 
-def _said(
+def _column_values(
     column: Column, values: _kernels.Interner, batch: Batch, grow: bool, first: int
 ) -> Values:
     """Return the values of a column for each document."""

@@ -39,7 +39,7 @@ class _Material(NamedTuple):
     """The content of the page."""
 
     tokens: list[tuple[str, ...]]
-    texts: list[Written | None]  # where they stand in it
+    texts: list[Written | None]  # original texts with token positions
     pairs: list[Pair]
     matches: list[list[Match]]
     probabilities: Chances | None

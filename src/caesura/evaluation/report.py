@@ -313,23 +313,23 @@ def evaluate(
     tokens : iterable of (list of str, or Document), optional
         The tokens of each sequence; then lengths need not be given.
     vocabulary : collection of str, optional
-        The words that were seen in training, as `words_of` collects them: then recall is told
-        apart for segments in it and out of it. Needs tokens.
+        The segments seen in training, as collected by `words_of`; recall is then also reported
+        for segments in and out of the vocabulary. Needs tokens.
     confidence : float, optional
-        Such as 0.95: then `bootstrap` gives an interval for precision, recall and F1.
+        Confidence level, such as 0.95, of bootstrap intervals for precision, recall and F1.
     seed : int
-        The same seed gives the same interval.
+        Random seed of the intervals.
     beta : float
-        Above 0: recall counts so many times as much as precision in the F-beta, which is shown
-        beside F1 unless it is 1.
+        Positive weight of recall relative to precision in F-beta, which is shown beside F1
+        unless it is 1.
     labels : iterable of str, optional
         Only segments with these labels count, as if all others were outside.
 
     Returns
     -------
     Report
-        Precision, recall and F1: over all, by label, their means, and without labels; how many
-        sequences are right as a whole; and what the optional arguments ask for.
+        Precision, recall and F1: micro-averaged, by label, averaged over labels, and without
+        labels; the number of fully correct sequences; and the optional measures.
 
     Examples
     --------

@@ -64,17 +64,17 @@ def compare(
 ) -> Comparison:
     """Test whether two systems differ in segment F1, by approximate randomisation.
 
-    If the systems are equally good, it is chance which of them gave which answer to a sequence. So
-    the answers to each sequence are swapped with probability one half, again and again.
+    Under the null hypothesis the answers of the two systems are exchangeable. In each round, the
+    answers to each sequence are swapped with probability one half.
 
     Parameters
     ----------
     gold, a, b : iterable of iterable of (start, end, label)
-        The segments of each sequence: the right ones, and those of the two systems.
+        The segments of each sequence: gold, and those of the two systems.
     rounds : int
-        How often to swap. The smallest p-value is 1 / (rounds + 1).
+        Number of randomisation rounds. The smallest p-value is 1 / (rounds + 1).
     seed : int
-        The same seed gives the same p-value.
+        Random seed.
     outside : str
         The label of text outside any segment, which does not count.
 

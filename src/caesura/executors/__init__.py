@@ -51,7 +51,7 @@ def opened(executor: Any) -> Iterator[Executor]:
     Parameters
     ----------
     executor : None, int, Client, "ray" or Executor
-        None is this process with all threads, a number so many processes of this machine, a
+        None is this process with all threads, a number that many processes of this machine, a
         `distributed.Client` a Dask cluster, "ray" the Ray cluster of this process.
 
     Examples

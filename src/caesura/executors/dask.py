@@ -17,7 +17,7 @@ from caesura.executors.tree import added
 __all__ = ["Dask"]
 
 PATIENCE = 20.0  # seconds that a scheduler may be away
-AGAIN = 10  # times that shards are made anew after workers have died with them
+AGAIN = 10  # number of times that lost shards are made again
 
 
 def _same(value: Any) -> Any:

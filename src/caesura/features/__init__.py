@@ -4,7 +4,7 @@
 
     Column      strings for each token                     word, shape, prefix(3), column("pos")
     Template    columns at offsets, at a place             word[-1] & word[0], first(word[0])
-    Segment-    what is said of whole segments             Length(), Dictionary(lexicon), Text()
+    Segment-    properties of whole segments               Length(), Dictionary(lexicon), Text()
     Feature
     Segment-    segments and those before them             previous.text & this.text
     Template

@@ -13,7 +13,7 @@ from caesura.features.words import bucket, known_words
 
 __all__ = ["SEVERAL", "compiled"]
 
-SEVERAL = frozenset({"ngrams"})  # kinds that say more than one thing about a word
+SEVERAL = frozenset({"ngrams"})  # kinds with several values per word
 _PLAIN = frozenset(
     {"bias", "word", "shape", "short_shape", "char_class", "punctuation", "case", "hyphen"}
 )

@@ -38,7 +38,7 @@ class Finder:
         self._ids = _kernels.Interner()
         if loose:
             self._ids.ids([""], True)  # nothing but punctuation: the first key is passed over
-        kept: dict[tuple[str, ...], int] = {}  # what is one entry under casefold is one here
+        kept: dict[tuple[str, ...], int] = {}  # entries that are equal under casefold are merged
         for payload, entry in enumerate(lexicon.entries):
             keys = tuple(key for key in map(self._key, entry) if key or not loose)
             if keys and keys not in kept:

@@ -141,7 +141,7 @@ class Lexicon:
         return True
 
     def __deepcopy__(self, memo: object) -> Lexicon:
-        return self  # for it never changes, and may be large
+        return self  # immutable, and may be large
 
 
 def _given(entry: object) -> tuple[str, ...]:

@@ -246,7 +246,7 @@ class SegmentShape(SegmentFeature):
         present, tokens = np.unique(numbers, return_inverse=True)
         shapes = [said.text(number) for number in present.tolist()]
         starts = np.arange(len(tokens))
-        ids = tokens.astype(np.int64)  # of the span at each start; each span goes on the one before
+        ids = tokens.astype(np.int64)  # of the span at each start, extended step by step
         texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]
         for length in range(1, min(self.max_length, int(room.max(initial=0))) + 1):
             if length > 1:

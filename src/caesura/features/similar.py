@@ -21,11 +21,11 @@ from caesura.features.spans import Fired, SegmentFeature, check_max_length, span
 __all__ = ["Similar"]
 
 _FEW = 64  # entries that are compared at once, and so few without a look at their characters
-_COMMON = 8  # a token is common if more than one entry in so many has it
+_COMMON = 8  # a token is common if more than one in this many entries has it
 _BUCKETS = 32  # of characters; the letters of English have one each
 _NGRAM = 3
-_CUTOFF = 1e-6  # rapidfuzz leaves out what is less than 1e-7 above its cutoff
-_ROUNDING = 1e-9  # what is at a threshold but for rounding has reached it
+_CUTOFF = 1e-6  # rapidfuzz drops results less than 1e-7 above its cutoff
+_ROUNDING = 1e-9  # tolerance for rounding at a threshold
 _REMEMBERED = 1 << 18  # texts whose similarity is kept
 
 

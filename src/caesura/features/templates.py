@@ -10,7 +10,7 @@
 
 A template fires on rows. A row has a core span [start, end), each side closed or open, and counts
 for every segment that begins at the core's start (open: there or before it) and ends at the core's
-end (open: there or after it). `caesura.features.reference` says which rows, in plain Python.
+end (open: there or after it). `caesura.features.reference` defines the rows in plain Python.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Trie:
     """
 
     def __init__(self) -> None:
-        # a node is a dict from the next key to the next node; its payloads stand under None
+        # a node is a dict from the next key to the next node; its payloads are under None
         self._root: dict[int | None, Any] = {}
 
     def add(self, ids: npt.ArrayLike, payload: int) -> None:

@@ -5,7 +5,7 @@ module answer for all of them at once: no Python object is made for a sequence, 
 arrays are read where they are, and the work is spread over threads.  The model is that of
 `caesura.Potentials`, and so are the answers.
 
-Padded arrays have the shape (B, T, ...) and `lengths` says how many tokens of each row are real;
+Padded arrays have the shape (B, T, ...) and `lengths` holds the number of real tokens of each row;
 ragged arrays have the shape (sum of lengths, ...), one sequence after the other.  Padding is never
 read, and expected counts of padding are 0.
 """

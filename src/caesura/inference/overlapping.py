@@ -140,7 +140,7 @@ class Overlapping:
             np.full((n + 2, self.Y), -np.inf) for _ in range(3)
         )
         self.alpha_hat[1] = self.model.p.start
-        # What the potentials read so far say about segments that start at k and go on.
+        # Scores of the potentials read so far for segments that start at k and continue.
         starting = dict.fromkeys(range(1, n + 1), zeros)  # sum of psi_{k:>=j}, j <= i
         inside = dict.fromkeys(range(1, n + 1), zeros)  # sum of psi_{<=k:>=j}, j <= i
         self.a, self.a_beyond = np.zeros((2, n + 2, self.Y))

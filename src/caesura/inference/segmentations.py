@@ -42,7 +42,7 @@ def viterbi(
 ) -> Any:
     """Return the best segmentation and its score.
 
-    Of several with the same score, it is the one whose last segment has the smallest label index,
+    Ties are broken in favour of the one whose last segment has the smallest label index,
     then the one whose last segment starts latest, then the one whose remaining segments come first
     in the same order.
 
@@ -80,7 +80,7 @@ def n_best(
 ) -> Any:
     """Return the n best segmentations with their scores, all different, the best first.
 
-    There are fewer where fewer are possible.  Segmentations with the same score come in the order
+    Fewer are returned if fewer are possible.  Segmentations with the same score come in the order
     that `viterbi` describes.
 
     Examples

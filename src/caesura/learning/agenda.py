@@ -33,7 +33,7 @@ class AgendaState(NamedTuple):
     date: float  # examples seen, and one
     updates: int  # in all passes
     objective: float  # updates of the last pass
-    gradient_norm: float  # NaN: nobody knows it
+    gradient_norm: float  # NaN: unknown
     n_active: int
     iteration: int
     evaluations: int

@@ -1,7 +1,7 @@
 """Checkpoints of interrupted training, in one file.
 
 A run is a tuple of tuples, arrays and numbers; it is written by `caesura.persistence` as arrays
-and a header that says where each belongs.  Every float comes back with the bits that it had.
+and a header that describes them.  Every float comes back with the bits that it had.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def check_room(path: Path, state: Any, memory: int = 0) -> None:
     state : tuple
         The state of the optimiser at the start.
     memory : int
-        How many changes of the weights and of the gradient the state will hold besides.
+        Number of further correction pairs that the state will hold.
 
     Examples
     --------

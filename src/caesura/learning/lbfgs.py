@@ -64,7 +64,7 @@ class State(NamedTuple):
     evaluations: int
     step: float
     drafting: bool  # the cheaper objective is in use
-    status: str  # why it ended; empty while it goes on
+    status: str  # why it ended; empty while running
     scale: float = 0.0  # the objective at the start; 0 in old checkpoints
 
     @property

@@ -27,7 +27,7 @@ class Learner(NamedTuple):
     """
 
     optimiser: type[Any]
-    minimises: str  # what is left when it ends
+    minimises: str  # the quantity that it minimises
     accepts_c1: bool  # a penalty on |w|
     mini_batches: bool  # it takes a step for every `batch_size` sequences
     peer: str | None  # what CRFsuite calls it

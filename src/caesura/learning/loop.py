@@ -60,7 +60,7 @@ class Result(NamedTuple):
     status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search,
     # diverged or interrupted
     history: tuple[Progress, ...]  # one for each iteration
-    state: Any  # of the optimiser, to go on from
+    state: Any  # of the optimiser, to resume from
 
 
 class _Run(NamedTuple):
@@ -107,7 +107,7 @@ def minimise(
         Of a score: how far it may be off by chance.  Weights whose score is that near to the best
         one count as equally good.
     patience : int, optional
-        Iterations without a better score before the run ends; as many as there are if not given.
+        Number of iterations without a better score after which the run stops; by default none.
     checkpoint : path, optional
         File to resume from if it exists, and to write every `save_every` iterations, at the end,
         and when interrupted from the keyboard.

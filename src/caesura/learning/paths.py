@@ -69,7 +69,7 @@ class PathState(NamedTuple):
     share: Floats  # of each path among those of its sequence
     objective: float  # summed over the steps, each before its change; of the SVM, at the end
     gap: float | None  # of the SVM: above the dual
-    gradient_norm: float  # NaN: nobody knows it
+    gradient_norm: float  # NaN: unknown
     n_active: int  # weights to use, other than zero
     recent: Floats  # the objective of each of the last passes
     iteration: int  # passes
@@ -78,7 +78,7 @@ class PathState(NamedTuple):
     mistakes: int  # steps of the last pass that changed the weights
     step: float  # NaN
     generator: str  # the state of the random generator, as JSON
-    status: str  # why it ended; empty while it goes on
+    status: str  # why it ended; empty while running
 
     @property
     def weights(self) -> Floats:

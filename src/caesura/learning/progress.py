@@ -25,8 +25,8 @@ __all__ = [
 FIRST, EVERY = 2.0, 5.0  # seconds before the first line off a terminal, and between two of them
 REFRESH = 0.1  # seconds between two changes on a terminal
 
-# Who is asked for progress where `show` is None: nobody off a terminal; the program there, too, by
-# a line now and then; or nobody at all.
+# Progress display where `show` is None: none without a terminal; in commands there, too,
+# a line now and then; or none at all.
 PROGRAM: contextvars.ContextVar[Literal["library", "program", "quiet"]] = contextvars.ContextVar(
     "PROGRAM", default="library"
 )

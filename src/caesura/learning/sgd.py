@@ -59,7 +59,7 @@ class EpochState(NamedTuple):
     squares: Floats  # (n,) sums of squared gradients; one entry only for SGD
     averaged: bool  # the average is what to use
     objective: float  # summed over the batches of the epoch, each before its step
-    gradient_norm: float  # NaN: nobody knows it
+    gradient_norm: float  # NaN: unknown
     n_active: int  # weights to use, other than zero
     recent: Floats  # the objective of each of the last epochs
     iteration: int  # epochs
@@ -68,7 +68,7 @@ class EpochState(NamedTuple):
     step: float  # the learning rate of the last batch
     rate: float  # the learning rate to begin with
     generator: str  # the state of the random generator, as JSON
-    status: str  # why it ended; empty while it goes on
+    status: str  # why it ended; empty while running
 
     @property
     def weights(self) -> Floats:

@@ -13,12 +13,12 @@ from caesura.errors import Impossible, InvalidInput
 from caesura.models.conditions import missing_rules, too_many_rules
 from caesura.models.encoded import impossible
 from caesura.models.fitted import unscaled
-from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, told_of
+from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, naming_constraint
 from caesura.potentials import Potentials
 
 __all__ = ["Asked", "constrained"]
 
-MOST_TOKENS = 10_000  # whose potentials are there at a time
+MOST_TOKENS = 10_000  # limit of tokens whose potentials are in memory
 
 
 class Asked(NamedTuple):
@@ -76,7 +76,7 @@ def constrained(
         if mine is None:
             raise missing_rules(i)
         if mine != Rules():
-            with told_of(name):
+            with naming_constraint(name):
                 mine = checked_rules(mine, p.length, *labels)
             constrain(p, mine, name)
         some.potentials.append(p)

@@ -15,7 +15,7 @@ from caesura.segments import Segment
 __all__ = ["Calibration", "Confident", "calibrate"]
 
 Floats = npt.NDArray[np.float64]
-SUREST = 30.0  # log-odds beyond which nothing is told apart
+SUREST = 30.0  # log-odds beyond which probabilities are not distinguished
 
 
 class Confident(NamedTuple):
@@ -64,8 +64,8 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     [0.67, 0.25]
 
     No probability is 0 or 1. A step of the isotonic function over n held-out segments of
-    which k are right has the value (k + 1) / (n + 2), as if one more were right and one more wrong;
-    with a temperature, n segments in all tell nothing beyond 1 / (n + 2) and (n + 1) / (n + 2).
+    which k are correct has the value (k + 1) / (n + 2), as if one more were correct and one wrong;
+    with a temperature, probabilities are limited to [1 / (n + 2), (n + 1) / (n + 2)].
     """
     if len(probabilities) == 0:
         raise InvalidInput("X: got no predicted segments, expected at least one")

@@ -142,5 +142,5 @@ class ChainCRF(Answers):
     def _ranking(self, scorer: _kernels.Scorer) -> tuple[Callable[..., Any], Any, Any]:
         if self._reads_once:
             return super()._ranking(scorer)
-        tags = self.coding.tag_set(self._known)  # sums over all tags that say the same
+        tags = self.coding.tag_set(self._known)  # sums over equal segmentations
         return scorer.n_best_spelled, tags.reading, list(tags.labels)

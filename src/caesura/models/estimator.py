@@ -92,7 +92,7 @@ class Estimator(Parameters):
     approximate_: bool = False  # whether `fit_parts` has mixed the weights of parts
     temperature_: float | None = None  # that they have been divided by since
     _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
-    _online: Any = None  # of partial_fit: what the next call goes on from
+    _online: Any = None  # of partial_fit: the state for the next call
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------

@@ -126,8 +126,8 @@ class Contest(NamedTuple):
     """The best path of a sequence, and its difference to the best path without each segment."""
 
     path: list[Segment]  # over states
-    said: list[Segment]  # what it says, without the text outside
-    chances: list[float]  # of the segments that it says
+    said: list[Segment]  # its segments, without outside
+    chances: list[float]  # the probabilities of these segments
     others: list[Detour | None]  # for each of these, the best path without it
 
 

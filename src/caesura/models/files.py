@@ -133,20 +133,19 @@ def _plain(value: Any) -> Any:
 def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is executed, and no module that it names is imported unless `trust` is True.
-    Neither are regular expressions used that may take exponential time.
+    Loading executes no code.  Unless `trust` is True, it neither imports modules named in the file
+    nor accepts regular expressions that may take exponential time.
 
     Parameters
     ----------
     path : path or str
-        The file, or the name of a model that comes with Caesura, one of `caesura.ready.READY`. A
-        file of such a name in the current folder is taken first.
+        The file, or the name of a bundled model, one of `caesura.ready.READY`.  A file of that name
+        in the current folder takes precedence.
     trust : bool
-        Whether to import the modules of functions that the file names, for models with features
-        that are functions of your own, and to take regular expressions with references,
-        look-around or flags.  Importing runs a module's code, so only do this with files from a
-        source that you trust.  It is not needed for functions of which a feature has been made in
-        this process, as in ``function(f)``.
+        Whether to import the user-defined functions that the file names, and to accept regular
+        expressions with references, look-around or flags.  Importing runs code, so use it only for
+        files that you trust.  It is not needed for functions from which a feature has been made
+        in this process, as in ``function(f)``.
 
     Examples
     --------
@@ -223,7 +222,7 @@ def _restored(
     model: Answers, header: Mapping[str, Any], arrays: Arrays, features: Features
 ) -> tuple[Fitted, Calibration | None]:
     """Return the checked fitted state from the output of `content`; kernels do not check."""
-    bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
+    bias = header.get("calibration_bias", model.outside_bias)  # absent in older files
     if "keys" in header:
         labelling = _structure(model, header, arrays)
         _require(bool((labelling[0].bounds >= 1).all()), "bounds: out of range")

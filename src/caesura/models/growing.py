@@ -84,7 +84,7 @@ class _Growth:
         self.bars: Structure = training_bars(model, labelling, examples)
         self.seen = seen_patterns(examples.rows, model.order, model.pattern_min_freq)
         self.all = parameters_of(model, self.bars, examples, self.seen)
-        if before is not None:  # once: what is pruned later stays away
+        if before is not None:  # once: patterns pruned later are not added again
             with few_enough():
                 self.all = merged(self.all, before, self.bars, examples.encoder.attributes)
         self.active: set[Pattern] = set() if before is None else self._earlier(before)

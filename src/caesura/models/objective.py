@@ -186,7 +186,7 @@ class StreamedCorpora:
         self._blocks, self._total = blocks, total
         self.n_sample = n_sample  # sequences of the first block, which `batch` knows
         self._sample: Corpora | None = None
-        self.told: Callable[[int, int], None] = lambda done, total: None  # hears of every block
+        self.told: Callable[[int, int], None] = lambda done, total: None  # called after every block
 
     def __len__(self) -> int:
         return self._total

@@ -34,7 +34,7 @@ class _Online(NamedTuple):
 
     fitted: Fitted
     labelling: Labelling
-    state: Any  # of the learner; None: it starts anew from the weights
+    state: Any  # of the learner; None: it restarts from the weights
     seen: int  # sequences so far
     learner: tuple[str, bool]  # its name, and whether it averages
 

@@ -80,7 +80,7 @@ class PartedModel(Model):
             segments, a pair ``(X, y)``, or a function without arguments that returns one of these.
             Workers read the parts, so they must be able to open such files.
         executor : None, int, Client, "ray" or Executor
-            Who works on the parts: this process with all threads, so many processes, a Dask
+            The executor: this process with all threads, a number of processes, a Dask
             cluster, the Ray cluster of this process, or an object with the methods of
             `caesura.scale.Executor`.
         X_dev, y_dev, checkpoint, callbacks

@@ -169,7 +169,7 @@ class Survey(NamedTuple):
     tokens: int
     longest: int
     attributes: dict[str, npt.NDArray[Any]]
-    targets: list[Target]  # those that say something new about labels
+    targets: list[Target]  # those with new information about labels
     lengths: list[int]
     numbers: list[int]  # of their sequences
 

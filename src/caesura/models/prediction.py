@@ -29,8 +29,8 @@ from caesura.models.rules import (
     Rules,
     checked_rules,
     each_rules,
-    spoken,
-    told_of,
+    naming_constraint,
+    nonempty_constraints,
 )
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
@@ -63,7 +63,7 @@ class Predictor(OnlineModel):
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
-        constraints = spoken(constraints, X)  # what can be read once is read here
+        constraints = nonempty_constraints(constraints, X)  # what can be read once is read here
         free = constraints is None
         if fitted.spans and not free:
             raise unconstrained()
@@ -90,7 +90,7 @@ class Predictor(OnlineModel):
     def _bare(self, length: int, rules: Rules, name: str) -> tuple[Rules, Potentials]:
         """Return checked constraints, and potentials without scores under all constraints."""
         fitted = self._known
-        with told_of(name):
+        with naming_constraint(name):
             rules = checked_rules(rules, length, self._rule_labels, self.outside)
         p = Potentials(length, fitted.structure.states)
         if fitted.rules != Rules():
@@ -205,7 +205,7 @@ class Predictor(OnlineModel):
         if scheme is None:
             return self._predict_states(X, constraints)
         to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         each_rules(constraints, X)  # raises if it can be seen that there are not as many
         lengths: list[int] = []
 

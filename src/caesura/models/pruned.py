@@ -51,10 +51,10 @@ class PrunedSemiCRF(Parameters):
         `caesura.features.SegmentFunction` does: a string, some strings, a dict with values, or
         None.  Each has a weight for each label.  It is called for kept spans alone.
     first : estimator, optional
-        The first model, which gives probabilities of segments; `SemiCRF` with features that suit
-        the data if not given.  It is not changed, but fitted anew.
+        The filter model, which gives probabilities of segments; by default `SemiCRF` with features
+        chosen by the data.  It is not changed; a copy is fitted.
     max_lost : float
-        Share of the labelled segments that may be pruned, at most.
+        Maximum share of the labelled segments that may be pruned.
     folds : int
         The training data is pruned by models that were fitted without it, on so many parts; the
         threshold is chosen on the same predictions.

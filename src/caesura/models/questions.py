@@ -32,7 +32,7 @@ from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.ragged import Ragged
 from caesura.models.reading import one_sequence
-from caesura.models.rules import Constraints, Rules, spoken
+from caesura.models.rules import Constraints, Rules, nonempty_constraints
 from caesura.models.temperature import cooled, find_temperature
 from caesura.segments import Segment
 
@@ -90,7 +90,7 @@ class Answers(Predictor):
                 yield segments, chances[ends[i] : ends[i + 1]], free
 
     def _extracted(self, X: Any, constraints: Constraints) -> Iterator[Extracted]:
-        constraints, calibration = spoken(constraints, X), self._calibration_of_now
+        constraints, calibration = nonempty_constraints(constraints, X), self._calibration_of_now
         names, reading = self.coding.reading(self._known)
         for some in self._encoded(X, constraints):
             sums = some.has_sums
@@ -211,7 +211,7 @@ class Answers(Predictor):
             `calibrate`, under constraints, and if `outside_bias` has changed since.  Uncalibrated
             probabilities of learners with a margin mean little, and cause a warning.
         """
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         self._warn_of_margin("predict_confident")
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now

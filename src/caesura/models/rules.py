@@ -24,10 +24,10 @@ __all__ = [
     "checked_rules",
     "each_rules",
     "model_rules",
+    "naming_constraint",
+    "nonempty_constraints",
     "read_rules",
-    "spoken",
     "state_rules",
-    "told_of",
 ]
 
 Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
@@ -84,7 +84,7 @@ def read_rules(given: Any, name: str) -> Rules:
     return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
 
 
-# Which of the rules hold for every sequence, whatever its length.
+# The constraints that are independent of the length of a sequence.
 OF_LABELS = ("at_most_once", "exactly_once", "ordered")
 
 
@@ -161,14 +161,14 @@ def state_rules(
     return StateRules(found, (symbols, np.ascontiguousarray(joined, np.uint8)), labels)
 
 
-def spoken(constraints: Constraints, X: Any = None) -> Constraints:
+def nonempty_constraints(constraints: Constraints, X: Any = None) -> Constraints:
     """Return constraints, or None if they are empty; a dict can be iterated again.
 
     A list of them is looked at only if it can be seen that there is one for each sequence of X.
 
     Examples
     --------
-    >>> spoken({}) is spoken({"at_most_once": []}) is None
+    >>> nonempty_constraints({}) is nonempty_constraints({"at_most_once": []}) is None
     True
     """
     if not isinstance(constraints, Mapping):
@@ -253,7 +253,7 @@ def _check_labels(name: str, some: Iterable[Any], labels: Sequence[str]) -> None
 
 
 @contextmanager
-def told_of(name: str) -> Iterator[None]:
+def naming_constraint(name: str) -> Iterator[None]:
     """Prefix the constraint in errors: required becomes constraints['required']."""
     try:
         yield

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from caesura.models.model import Model
     from caesura.models.training import Corpora, Training
 
-__all__ = ["about_run", "told_of_gap", "told_of_large"]
+__all__ = ["about_run", "naming_overflow", "warn_of_gap"]
 
 Floats = npt.NDArray[np.float64]
-WIDE = 0.01  # of the objective: a gap that is told of
+WIDE = 0.01  # share of the objective: a larger gap causes a warning
 
 
 def about_run(
@@ -75,7 +75,7 @@ def _summed(weight: npt.ArrayLike | None) -> str | None:
     return f"of sum {each.sum():.9g}, crc32 {zlib.crc32(each.tobytes()):08x}"
 
 
-def told_of_gap(model: Model, training: Training, result: Result, delta: float) -> None:
+def warn_of_gap(model: Model, training: Training, result: Result, delta: float) -> None:
     """Warn if a run ended far from the optimum, according to its duality gap."""
     last = result.history[-1] if result.history else None
     if last is None or last.gap is None or result.status != "max_iterations":
@@ -100,13 +100,13 @@ def told_of_gap(model: Model, training: Training, result: Result, delta: float) 
 
 
 @contextmanager
-def told_of_large(objective: Any, w0: Floats) -> Iterator[None]:
+def naming_overflow(objective: Any, w0: Floats) -> Iterator[None]:
     """Name the first sequence with overflowing values in an error."""
     try:
         yield
     except InvalidInput:
         if not hasattr(objective, "batch") or hasattr(objective, "streams"):
-            raise  # to look for it would take many passes
+            raise  # locating it would take many passes
         if (first := _first_large(objective, w0)) is None:
             raise
         expected = "a finite loss and gradient of the weights at the start"

@@ -27,9 +27,9 @@ class Tag(NamedTuple):
     label: str | None  # None: outside
     letter: str  # none: outside, or the tag is the label
     begins: bool  # a segment can begin with it
-    continues: bool  # it can go on with the segment of the token before
-    goes_on: bool  # the next token must go on with its segment
-    open: bool  # the next token may go on with its segment
+    continues: bool  # it can continue the segment of the previous token
+    goes_on: bool  # the next token must continue its segment
+    open: bool  # the next token may continue its segment
 
 
 class Bars(NamedTuple):
@@ -110,7 +110,7 @@ class TagSet:
         self.open = np.array([t.open for t in self.tags], bool)
         self.goes_on = np.array([t.goes_on for t in self.tags], bool)
         same = self.label[:, None] == self.label[None, :]
-        # (Y, Y) the second goes on with the segment of the first
+        # (Y, Y) the second continues the segment of the first
         self.joined: Bools = self.open[:, None] & self.continues[None, :] & same
         self.bars = bars_of(states, scheme, outside)
         self.names = [t.label for t in self.tags]

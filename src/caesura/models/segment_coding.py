@@ -16,7 +16,7 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.models.coding import Coding
 from caesura.models.fitted import Fitted, Labelling, Structure, check_transitions
-from caesura.models.rules import Rules, told_of
+from caesura.models.rules import Rules, naming_constraint
 from caesura.models.targets import (
     Hint,
     Rows,
@@ -130,7 +130,7 @@ class SegmentCoding(Coding):
 
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
         """Constrain potentials over states by constraints on segments."""
-        with told_of(name):
+        with naming_constraint(name):
             p.constrain(**rules._asdict())
 
 

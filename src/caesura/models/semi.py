@@ -82,7 +82,7 @@ class SemiCRF(Answers):
     random_state : int
         Seed of the random number generator.
     verbose : bool or None
-        Whether to show progress; None shows it on terminals and in notebooks only.
+        Whether to show progress; None shows it on a terminal only.
     patterns : None, list of label tuples, or "grow"
         The patterns of three or more labels that have weights: all patterns in the training data
         up to `order` (None), the given ones, or automatically selected ones ("grow"); see the

@@ -8,7 +8,7 @@
     mix          shard, state -> state after a pass, times n      }
     sampled      shard, method -> what one of the shards finds    }
 
-A shard is made anew from its part whenever it is lost.
+A lost shard is made again from its part.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 Longs = npt.NDArray[np.int64]
-BLOCK = 100_000  # tokens: a block ends with the chunk of sequences that reaches so many
+BLOCK = 100_000  # tokens: a block ends with the chunk that reaches this number
 Chunk = tuple[int, list[Document], list[Target]]
 
 
@@ -348,7 +348,7 @@ def _if_possible(find: Callable[[], Labelling]) -> Labelling | None:
     try:
         return find()
     except InvalidInput:
-        return None  # raised again at the end, unless later sequences bring what is missing
+        return None  # raised again at the end, unless later sequences complete it
 
 
 def _same_states(a: Labelling, b: Labelling) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.models.rules import Rules, state_rules, told_of
+from caesura.models.rules import Rules, naming_constraint, state_rules
 from caesura.models.schemes import TagSet
 from caesura.models.targets import known_labels
 from caesura.potentials import Potentials
@@ -38,7 +38,7 @@ def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None
     name : str
         What errors call the rules.
     """
-    with told_of(name):
+    with naming_constraint(name):
         known = Partial(
             sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
         )

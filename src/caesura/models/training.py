@@ -29,7 +29,7 @@ from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
-from caesura.models.runs import about_run, told_of_gap, told_of_large
+from caesura.models.runs import about_run, naming_overflow, warn_of_gap
 from caesura.models.targets import Bytes, Rows
 from caesura.models.warm_start import carried, merged
 
@@ -200,7 +200,7 @@ def train(
         assert dev_score is not None
         return dev_score(w if centre is None else centre + w)
 
-    with shown as line, told_of_large(objective, start):
+    with shown as line, naming_overflow(objective, start):
         line.begin()
         if stream is not None:
             stream.told = line.part
@@ -217,7 +217,7 @@ def train(
         )
     if stream is None:
         training.objective.release()  # before the model takes memory of its own
-    told_of_gap(model, training, result, optimiser.delta)
+    warn_of_gap(model, training, result, optimiser.delta)
     result = result if centre is None else result._replace(w=centre + result.w)
     check_learnt(result.w)
     return result

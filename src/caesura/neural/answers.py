@@ -19,7 +19,7 @@ from caesura.models.explanation import Contest, Explanation, explanations, of_on
 from caesura.models.extracting import Extracted
 from caesura.models.ragged import Ragged
 from caesura.models.reading import documents_of, one_sequence, raw_chunks
-from caesura.models.rules import Constraints, spoken
+from caesura.models.rules import Constraints, nonempty_constraints
 from caesura.neural.network import threads
 from caesura.neural.prediction import Predictor
 from caesura.neural.reasons import NetworkReasons, explain_filtered
@@ -123,7 +123,7 @@ class Answers(Predictor):
             Token lists, texts or documents.
         precision : float, optional
             Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells; not with constraints.
+            data of `calibrate` shows; not with constraints.
         threshold : float, optional
             Segments below this probability are marked for review.
         constraints : optional
@@ -133,7 +133,7 @@ class Answers(Predictor):
         -------
         list of list of Confident
         """
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         least = self._least(precision, threshold, constraints)
         known = self.calibration_ is not None and constraints is None
         found = (
@@ -156,7 +156,7 @@ class Answers(Predictor):
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         shared = constraints is None or isinstance(constraints, Mapping)
         each = iter(() if shared else constraints)
         for first, raw in raw_chunks(X, self.tokeniser_):
@@ -214,8 +214,8 @@ class Answers(Predictor):
         Returns
         -------
         list of Explanation
-            What the network says of tokens, starts, ends or segments is called ``network[...]``;
-            beside it stand label transitions and declared features.  The reasons add up to the
+            Network scores of tokens, starts, ends or segments are called ``network[...]``;
+            they are followed by label transitions and declared features.  The reasons add up to the
             margin, unless it is infinite because every answer has the segment.
         """
         document = as_document(one_sequence(x), self.tokeniser_, "x")
@@ -224,7 +224,7 @@ class Answers(Predictor):
                 contest = self._contest(document, constraints)
             reasons = NetworkReasons(self.fitted_network(), document)
             return explanations(document, contest, reasons, self._head.named)
-        constraints = spoken(constraints, [x])
+        constraints = nonempty_constraints(constraints, [x])
         rules = None
         if constraints is not None:
             rules = [(0, next(self._checked_rules([x], constraints))(len(document)))]

@@ -53,7 +53,7 @@ class _LogPartition(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         grad, scores = grads[0], ctx.saved_tensors[0]
-        if torch.is_grad_enabled():  # second derivatives will be asked for
+        if torch.is_grad_enabled():  # second derivatives are needed
             with torch.enable_grad():
                 given = [
                     x if x.requires_grad else x.detach().requires_grad_() for x in ctx.saved_tensors

@@ -20,7 +20,7 @@ from caesura import _kernels
 from caesura.documents import Partial
 from caesura.inference import marginals
 from caesura.inference.problems import problem_of
-from caesura.models.rules import Rules, told_of
+from caesura.models.rules import Rules, naming_constraint
 from caesura.models.schemes import bars_of, tag_set
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import known_labels
@@ -168,7 +168,7 @@ class LayerHead(Head):
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials by constraints on segments."""
-        with told_of(name):
+        with naming_constraint(name):
             p.constrain(**rules._asdict())
 
     @property

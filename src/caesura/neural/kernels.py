@@ -110,7 +110,7 @@ class _LogPartition(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         (grad,), inputs = grads, ctx.saved_tensors
-        if torch.is_grad_enabled():  # create_graph=True: second derivatives will be asked for
+        if torch.is_grad_enabled():  # create_graph=True: second derivatives are needed
             return None, None, *_again(lattice.log_partition, ctx, inputs, (grad,))
         counts, ctx.counts = ctx.counts, None  # handed over once, see _scaled
         if counts is not None and bool((grad == grad[:1]).all()):  # as with the sum or the mean

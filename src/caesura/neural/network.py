@@ -20,7 +20,7 @@ from caesura.neural.heads import ChainHead, Head, Target
 
 __all__ = ["Given", "Network", "answers", "check_device", "threads", "token_features"]
 
-BATCH = 32  # sequences that are asked about at a time
+BATCH = 32  # sequences predicted at a time
 T = TypeVar("T")
 Given = tuple[Tensor, list[int], Tensor | None]  # vectors of tokens, lengths, scores of features
 

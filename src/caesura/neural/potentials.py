@@ -21,7 +21,7 @@ from caesura.segments import Segment
 
 __all__ = ["best_distinct", "potentials_of"]
 
-MOST_CUTS = 64  # that are looked at for each answer that is asked for
+MOST_CUTS = 64  # number of cuts examined for each requested answer
 
 
 def potentials_of(

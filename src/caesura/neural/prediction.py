@@ -21,7 +21,14 @@ from caesura.models.asked import Asked, constrained
 from caesura.models.model import Model
 from caesura.models.ragged import Ragged
 from caesura.models.reading import check_words, chunks
-from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
+from caesura.models.rules import (
+    Constraints,
+    Rules,
+    checked_rules,
+    each_rules,
+    naming_constraint,
+    nonempty_constraints,
+)
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.kept_graphs import NoPath
 from caesura.neural.network import Given, Network, answers, threads
@@ -90,7 +97,7 @@ class Predictor(Model):
         """Yield functions from a sequence length to its checked constraints."""
 
         def checked(length: int, rules: Rules, name: str) -> Rules:
-            with told_of(name):
+            with naming_constraint(name):
                 return checked_rules(rules, length, self._rule_labels, self.outside)
 
         for rules, name in each_rules(constraints, X):
@@ -171,7 +178,7 @@ class Predictor(Model):
         -------
         list of list of Segment
         """
-        found = self._found(X, spoken(constraints, X), False)
+        found = self._found(X, nonempty_constraints(constraints, X), False)
         return Ragged((cut for cut, _ in found), self, X)
 
     def predict_tags(
@@ -217,7 +224,7 @@ class Predictor(Model):
         """
         check_count("n", n)
         most, head = min(int(n), MOST), self._head
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         out: list[list[tuple[list[Segment], float]]] = []
         many = not self._by_filter() and head.many_cuts
         if self._by_filter() or (constraints is None and not many):
@@ -250,7 +257,7 @@ class Predictor(Model):
         X, constraints
             See `predict`.
         n : int
-            How many of each.
+            Number of samples for each sequence.
         seed : int, optional
             `random_state` if not given.
 
@@ -262,7 +269,7 @@ class Predictor(Model):
         given = whole("seed", self.random_state if seed is None else seed, 0)
         # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
         start = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
-        head, constraints = self._head, spoken(constraints, X)
+        head, constraints = self._head, nonempty_constraints(constraints, X)
         out: list[list[list[Segment]]] = []
         if constraints is None or self._by_filter():
 
@@ -314,12 +321,12 @@ class Predictor(Model):
             Of a filtered model they are `FilteredMarginals`: of the spans that its filter keeps.
         """
         if self._by_filter():
-            head, asked_of = self._head, spoken(constraints, X)
+            head, asked_of = self._head, nonempty_constraints(constraints, X)
             return list(
                 self._each(X, asked_of, lambda some: head.marginals(*some.given, **some.rules))
             )
         return [
             one
-            for asked in self._asked(X, spoken(constraints, X))
+            for asked in self._asked(X, nonempty_constraints(constraints, X))
             for one in asked.of(inference.marginals, n_threads=self.n_threads)
         ]

@@ -45,21 +45,21 @@ class NeuralSegmenter(Answers):
         A chain over tags; a semi-CRF with vectors of segments of up to `max_length` tokens; a
         semi-CRF without a bound; or a filtered semi-CRF.
     context : {"lstm", "cnn", "none"}
-        What connects the vectors of tokens.
+        The layer that connects the vectors of tokens.
     word_size, character_size, shape_size : int
         Sizes of the embeddings of words, of characters and of shapes; 0 for none.
     characters : {"cnn", "lstm", "none"}
-        How characters make a vector of a word.
+        The layer that makes word vectors of characters.
     hidden : int
         Size of the context, in each direction.
     dropout : float
         Probability of dropping an entry of a vector in training.
     vectors : path, optional
-        Text file with static vectors, as GloVe has them; they are not trained.
+        Text file with static vectors in GloVe's format; they are not trained.
     transformer : str, optional
         Name or folder of a Hugging Face transformer, whose vectors are added.
     frozen : bool
-        Whether the transformer stays as it is.
+        Whether the weights of the transformer are kept fixed.
     features : list or str, optional
         Features of tokens, or the name of a preset, whose weights are trained with the network.
     order : int
@@ -85,15 +85,15 @@ class NeuralSegmenter(Answers):
         that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
         largest norm of a gradient, 0 for any.
     patience : int, optional
-        Epochs without a better score on development data before training ends.
+        Number of epochs without a better development score after which training stops.
     device : str
-        Where torch computes.
+        The device of torch.
     tokeniser
-        How texts are cut into tokens.
+        The tokeniser of texts.
     n_threads : int, optional
         Number of threads of torch and of the kernels; by default that of torch.
     random_state : int
-        Seed of everything random.
+        Seed of the random number generators.
     verbose : bool, optional
         Whether to show progress; by default only on a terminal.
 
@@ -216,11 +216,11 @@ class NeuralSegmenter(Answers):
         X_dev, y_dev : optional
             Development data: the weights of the epoch with the best segment F1 on it are kept.
         sample_weight : array of shape (n,), optional
-            How much each sequence counts.
+            The weight of each sequence in the loss.
         checkpoint : path, optional
             File written after every epoch; if it exists, fitting resumes from it.
         callbacks : sequence of callables
-            Each is called with a `Progress` after every epoch; True ends fitting.
+            Functions called with a `Progress` after every epoch; fitting stops if one returns True.
 
         Returns
         -------

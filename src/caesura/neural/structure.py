@@ -16,7 +16,7 @@ from caesura.checks import whole
 from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput, TooLarge, message
 from caesura.inference.problems import Rule
-from caesura.models.rules import Rules, each_rules, told_of
+from caesura.models.rules import Rules, each_rules, naming_constraint
 
 __all__ = [
     "Ints",
@@ -163,7 +163,7 @@ def with_rules(structure: Structure, constraints: Any) -> Structure:
     common: tuple[Rule, ...] | None = None
     for b, (rules, name) in zip(range(B), each_rules(constraints, structure.lengths), strict=False):
         length = int(structure.lengths[b])
-        with told_of(name):
+        with naming_constraint(name):
             made = _constrained(rules, length, Y)
             of_labels = _label_rules(rules, Y)
         if common is not None and of_labels != common:

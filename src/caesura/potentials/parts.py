@@ -24,7 +24,7 @@ class Parts(NamedTuple):
     or the number of a label history.
     """
 
-    spans: Floats | None  # (T, L, Y), None: never asked for
+    spans: Floats | None  # (T, L, Y), None: never used
     bounds: Ints  # (Y,) longest segments, 0 for no bound
     added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]]
     # starts, ends, targets, scores and flags of potentials, some at a time

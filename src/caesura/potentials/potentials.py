@@ -32,14 +32,14 @@ class Potentials(ScoreArrays):
     length : int
         Number of tokens, T.
     labels : sequence of str, or int
-        The names of the labels, or how many there are (then the labels are 0, 1, ...).
-        Everywhere a label may be given by its name or by its index.
+        The names of the labels, or their number (the labels are then 0, 1, ...).  All methods
+        accept labels by name or by index.
     max_length : None, int, or one of these per label
-        Longest segment; None is no bound.
+        Maximum segment length; None means no bound.
     same_label_adjacent : bool
-        Whether two adjacent segments may carry the same label.
+        Whether two adjacent segments may have the same label.
     tokens : sequence of str, optional
-        The text of the tokens; only shown, never scored.
+        The text of the tokens, for display only.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Potentials(ScoreArrays):
         Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L
         is the longest segment.  Created on first use; needs a bound on every label.
 
-    All are zero at first and may be written in place.
+    All arrays are initially zero and may be modified in place.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Potentials(ScoreArrays):
     ) -> None:
         """Add many potentials at once: as `add`, with arrays (or one value for all).
 
-        A tuple of labels is one history, for all; histories for each come as a list of tuples.
+        A tuple of labels is one history for all potentials; a list of tuples gives one for each.
 
         Examples
         --------
@@ -281,13 +281,13 @@ class Potentials(ScoreArrays):
         Parameters
         ----------
         required, forbidden : segments
-            Segments that every segmentation, or none, has.
+            Segments that must, or must not, be in the segmentation.
         boundaries, no_boundaries : positions
             Inner boundaries that must, or must not, lie between two segments.
         allowed : mapping from token to labels
-            The label of the segment that covers a token.
+            The labels that the segment over a token may have.
         at_most_once, exactly_once : labels
-            How often a segment with this label may occur.
+            Labels of which at most, or exactly, one segment may occur.
         ordered : labels
             Segments with these labels occur in this order, each any number of times.
 

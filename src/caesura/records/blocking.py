@@ -1,6 +1,6 @@
 """An index of short texts by their words, to select candidates for comparison.
 
-A text shares words with few of the others, and rare words say more than common ones.  The index
+A text shares words with few of the others, and rare words count more than common ones.  The index
 keeps, for each word, the texts that have it, and ranks texts by the weight of the words that they
 share with a query::
 

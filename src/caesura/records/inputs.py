@@ -57,7 +57,7 @@ class Reading(NamedTuple):
 class Entry(NamedTuple):
     """A record of an input."""
 
-    id: str  # its number from 1, or what is in the column of ids
+    id: str  # its number from 1, or the value of the id column
     text: str
     carried: Mapping[str, Any]
 

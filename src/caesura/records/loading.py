@@ -86,7 +86,7 @@ def load(
     """Segment strings and write them as the rows of a table.
 
     A load may be killed at any moment and started again: rows are stored in batches, each in one
-    transaction, and none of them is lost or there twice.
+    transaction, and no row is lost or duplicated.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def load(
     replace : bool
         Delete the rows of this input and load it again, for example with a better model.
     constraints : dict, optional
-        What every answer must keep; as in `predict`.
+        Constraints on every record; as in `predict`.
     known : KnownValues, optional
         Values that the model sees, if it was fitted with their `features`. The fields of rows that
         are not marked for review are added to them after each batch, for the batches that follow.
@@ -141,7 +141,7 @@ def load(
     Returns
     -------
     Loaded
-        What was done.
+        The result of the load.
 
     Notes
     -----
@@ -151,7 +151,7 @@ def load(
     True; without it, a load of the same input with another model is refused.
 
     With `known`, what a row becomes depends on the rows before it, so on `batch` too. Values are
-    held in memory. A load that was killed goes on with the values that `known` has then: read those
+    held in memory. A killed load resumes with the values that `known` has then: read those
     of the stored rows with `KnownValues.read` first.
 
     Examples

@@ -5,7 +5,7 @@
     tables -> KnownValues -> features of segments      -> SemiCRF.fit
     rows that arrive -> KnownValues.add -> attach(model): the same weights, more values
 
-A segment that equals a known author, or nearly does, is probably an author.  The weights say how
+A segment that equals a known author, or nearly does, is probably an author.  The weights tell how
 much that counts, and not which values there are, so values can be added after training.
 """
 
@@ -99,7 +99,7 @@ class KnownValues:
         table : str
             The table.
         columns : mapping of label to column, or iterable of str
-            Which column has the values of which label; a list of columns that are named as labels.
+            The column of each label, or a list of columns with the names of labels.
         tokeniser : str, dict or Tokeniser
             That of the model.
 

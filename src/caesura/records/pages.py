@@ -25,7 +25,7 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["Item", "ItemList", "items_of", "read_pages"]
 
-LONGEST_ITEM = 60  # tokens; what is longer is prose, not an item of a list
+LONGEST_ITEM = 60  # tokens; longer ones are prose, not list items
 LAYOUT, SOME = 0.9, 0.3  # share of the items with a token that is layout, or not rare
 DEEPEST = 100  # elements inside each other; deeper ones end at once, lists at twice the depth
 NONE = "-"  # where there is no tag

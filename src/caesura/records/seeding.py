@@ -23,7 +23,7 @@ OUTSIDE = "O"
 class Labels(NamedTuple):
     """The labels that known rows give to a list."""
 
-    known: dict[int, Partial]  # index of an item -> what is known about its segments
+    known: dict[int, Partial]  # index of an item -> its partial labels
     columns: tuple[str, ...]  # those that were found in the list
 
 

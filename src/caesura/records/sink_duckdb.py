@@ -135,7 +135,7 @@ class DuckDBSink:
                 if "different configuration" in str(error):  # this process has it open
                     return self._duckdb.connect(self.path)
                 if not _LOCKED.search(str(error)):
-                    raise InvalidInput(_said(self.path, error)) from None
+                    raise InvalidInput(_duckdb_message(self.path, error)) from None
                 if time.monotonic() >= deadline:
                     pid = re.search(r"PID (\d+)", str(error))
                     who = f" (process {pid[1]})" if pid else ""
@@ -156,7 +156,7 @@ class DuckDBSink:
             with contextlib.suppress(self._duckdb.Error):
                 self._open.execute("ROLLBACK")
             if isinstance(error, self._duckdb.Error):
-                raise InvalidInput(_said(self.path, error)) from None
+                raise InvalidInput(_duckdb_message(self.path, error)) from None
             raise
 
     def mark(self, source: str) -> Mark | None:
@@ -214,7 +214,7 @@ class DuckDBSink:
             self._connection = None
 
 
-def _said(path: str, error: Exception) -> str:
+def _duckdb_message(path: str, error: Exception) -> str:
     """Return the message of a DuckDB error on one line."""
     text = " ".join(str(error).split())
     return f"into: {path}: {text[:300]}"

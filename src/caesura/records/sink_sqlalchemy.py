@@ -33,7 +33,7 @@ KEY_LENGTH = 32  # characters of a key: some databases index only strings of a k
 ATTEMPTS = 8  # at a transaction in whose way another one was
 CHUNK = 500  # keys that are looked up at a time
 PAUSE = 0.05  # seconds after the first of them
-# What errors are called or say: a key or a table that has come meanwhile, a deadlock.
+# Names and messages of errors that a retry resolves: a concurrent key or table, a deadlock.
 _CONFLICT = re.compile(
     "Integrity|Unique|Duplicate|Deadlock|Serialization|already exists|restarting transaction"
 )
@@ -160,7 +160,7 @@ class SQLAlchemySink:
                     return run()
                 except self._errors as error:
                     cause = getattr(error, "orig", None) or error
-                    said = f"{type(cause).__name__}: {cause}"  # MySQL tells it in the message only
+                    said = f"{type(cause).__name__}: {cause}"  # for MySQL
                     if attempt == ATTEMPTS - 1 or not _CONFLICT.search(said):
                         raise
                 time.sleep(PAUSE * 2**attempt)

@@ -84,7 +84,7 @@ def _reader(name: str) -> Callable[[str, str, str], Iterable[Any]]:
         return _of_file
     if os.path.isdir(name):
         return _of_folder
-    sink = type(sink_for(name)).__name__  # raises if the name tells nothing
+    sink = type(sink_for(name)).__name__  # raises if the name is not a target
     return _by_duckdb if sink == "DuckDBSink" else _by_sqlite
 
 

@@ -41,7 +41,7 @@ __all__ = ["answer_probability", "constrained_potentials", "listings", "uncertai
 FORMS = ("n-best", "independent", "mixture", "em")
 CHUNK = 64  # texts that are worked on together
 MOST_LISTED = 3200  # segmentations to which EM is fitted, unless n_best is larger
-MOST_DRAWN = 10_000  # samples, of which those that are not listed stand for all others
+MOST_DRAWN = 10_000  # samples; the unlisted ones represent all others
 ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
 MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
 

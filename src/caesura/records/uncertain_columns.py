@@ -24,7 +24,7 @@ from caesura.segments import Segment
 __all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
 
 Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
-SURE = 1e-12  # what is less probable is rounding
+SURE = 1e-12  # smaller probabilities are rounding errors
 SEVERAL = 10  # times min_probability: values of several segments cost more, and must be likelier
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
 

@@ -68,14 +68,14 @@ def _base(path: str) -> str:
 def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[Piece]:
     """Divide a file into pieces of about this many megabytes, if its format allows it.
 
-    A file that is not there is one piece, whose reader says so.
+    A missing file is one piece, whose reader raises the error.
     """
     try:
         state = places.state(path)
     except OSError:
         return [Piece(path, None)]
     limit = max(1, round(size * MEGABYTE))
-    with contextlib.suppress(Exception):  # who reads a damaged file says what is wrong
+    with contextlib.suppress(Exception):  # the reader of a damaged file reports it
         if state["size"] > limit and Path(path).suffix.lower() not in PACKED:
             bounds = None
             if form in LINES and "\n".encode(encoding) == b"\n":

@@ -15,8 +15,8 @@ from caesura.scale.pieces import Piece
 __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # the end of the names of files of bad records
-# What readers say of a file that they cannot read to its end.
-_DAMAGED = re.compile("the compressed file is damaged or cut off|, or a damaged one ")
+# Messages of readers about files that cannot be read to the end.
+_DAMAGED = re.compile("the compressed file is damaged or cut off| or is damaged [(]")
 _LINE = re.compile(r", line (\d+)")
 
 
@@ -24,7 +24,7 @@ def failure(error: Exception, piece: Piece) -> str:
     """Return the error message for a failed piece."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or piece.path}: {error.strerror}"
-    if isinstance(error, FileNotFoundError):  # some stores say no more
+    if isinstance(error, FileNotFoundError):  # some stores give no message
         return f"{piece.path}: No such file"
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
@@ -39,7 +39,7 @@ def check_undamaged(errors: Iterable[str]) -> None:
 def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
     """Return errors with the lines that they name.
 
-    In a piece of a file, lines are numbered from its beginning, and `byte` says where a line is.
+    In a piece of a file, lines are numbered from its beginning, and `byte` locates a line.
     """
     found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
     wanted = {one["line"] for one in found if one["line"] is not None}

@@ -48,7 +48,7 @@ def segmentation(segments: Iterable[tuple[int, int, str]], length: int) -> list[
     Returns
     -------
     list of Segment
-        The first starts at 0, each other where the one before ends, the last ends at `length`.
+        The segments, checked to cover [0, length) without gaps.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def fill_gaps(
     Returns
     -------
     list of Segment
-        A segmentation of all tokens; overlaps and the like are rejected as by `segmentation`.
+        A segmentation of all tokens; invalid segments are rejected as by `segmentation`.
 
     Examples
     --------

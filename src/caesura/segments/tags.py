@@ -115,7 +115,7 @@ def to_tags(
     segments : iterable of (start, end, label)
         Half-open spans in order, with or without gaps.
     scheme : str
-        In any case: plain, BIO (also IOB2, BIO2), IOB1, BIOES (IOBES, BIES), BILOU (BILUO),
+        Case-insensitive: plain, BIO (also IOB2, BIO2), IOB1, BIOES (IOBES, BIES), BILOU (BILUO),
         BMES (BMESO), BCEU (BCEUO), SA (S/A), IO, IOE1 or IOE2.
     length : int, optional
         The number of tokens; the end of the last segment if not given.
@@ -123,7 +123,7 @@ def to_tags(
         The label of text outside any segment. Tokens in gaps and in segments with this label are
         tagged O, or with this label in the plain scheme.
     untyped : str
-        The label that is not written: its tags are bare letters, as B, M, E, S for words.
+        The label that is omitted in tags, which are then bare letters, such as B, M, E, S.
 
     Returns
     -------
@@ -133,8 +133,8 @@ def to_tags(
     Raises
     ------
     InvalidInput
-        For segments that overlap or the like, and in the schemes plain and IO for adjacent
-        segments with one label, which they cannot tell apart.
+        For invalid segments, such as overlapping ones, and in the schemes plain and IO for adjacent
+        segments with the same label, which these schemes cannot separate.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def from_tags(
     outside : str
         The label of text outside any segment, which is left out.
     repair : {"error", "repair", "drop"}
-        What to do with tags that `to_tags` never writes: raise; read them as conlleval and seqeval
+        Treatment of tags that `to_tags` never produces: raise; read them as conlleval and seqeval
         do; or drop them as seqeval does in its strict mode. A letter that the scheme does not have
         is always an error.
     untyped : str
@@ -189,11 +189,11 @@ def from_tags(
 
     Notes
     -----
-    One rule, that of conlleval, reads every scheme and repairs what is ill formed. A token
+    One rule, that of conlleval, decodes every scheme and repairs ill-formed tags. A token
     continues the segment of the token before it if that one's letter leaves a segment open (begin
-    or inside), its own letter goes on with one (inside or end), and the labels are equal. Any
-    other token that is not outside begins a segment. So a missing begin is put in, and a segment
-    without its end ends where it cannot go on.
+    or inside), its own letter continues one (inside or end), and the labels are equal. Any
+    other token that is not outside begins a segment. So a missing begin is added, and a segment
+    without its end ends where it cannot continue.
 
     With ``repair="drop"``, a token that continues no segment and that the scheme would not write
     as the beginning of one is read as text outside, and a segment whose last token the scheme

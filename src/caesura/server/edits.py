@@ -27,7 +27,7 @@ class State(NamedTuple):
 
     status: str = "open"
     segments: tuple[Segment, ...] = ()  # that the person has fixed, or accepted
-    outside: tuple[Span, ...] = ()  # tokens that the person has said are in no segment
+    outside: tuple[Span, ...] = ()  # tokens that the annotator marked as outside
 
     def partial(self) -> Partial:
         """Return the annotations as partial labels.

@@ -21,7 +21,7 @@ class Limits(NamedTuple):
     characters: int = 20_000  # of one text
     n_best: int = 100
     seconds: float = 30.0  # for one answer, and for the body of a request to arrive
-    waiting: int = 256  # requests that are being answered or wait for it
+    waiting: int = 256  # running and waiting requests
 
 
 class Refused(Exception):  # noqa: N818 - not an error of the server

@@ -43,7 +43,7 @@ class Project:
     documents : sequence of Document
         The texts; those with labels count as labelled, in full or in part.
     output : path
-        The file of labels, ``.jsonl``; the journal stands next to it.
+        The file of labels, ``.jsonl``; the journal is next to it.
     labels : sequence of str
         The labels to begin with.
     review : bool

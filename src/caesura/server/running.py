@@ -38,7 +38,7 @@ TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
 )
-GRACE = 15  # seconds that requests have to end when the server is told to stop
+GRACE = 15  # seconds that running requests have to finish on shutdown
 
 
 class Impatient(Protocol):

@@ -122,7 +122,7 @@ class Teacher:
                 if asked or self._due():
                     self._train()
                 self._score()
-            except Exception as error:  # the thread goes on, and the page says what happened
+            except Exception as error:  # the thread continues, and the page shows the error
                 self.problem = f"{type(error).__name__}: {error}"
                 LOG.error(orjson.dumps({"teacher": type(error).__name__}).decode())
                 time.sleep(0.5)

@@ -143,7 +143,7 @@ class CaesuraComponent(Pipe):
         while batch := list(islice(docs, batch_size)):
             try:
                 answers = self._predicted(batch)
-            except Exception as error:  # spaCy says whether it is raised, logged or ignored
+            except Exception as error:  # spaCy decides whether it is raised, logged or ignored
                 handle(self.name, self, batch, error)
                 continue
             for doc, found in zip(batch, answers, strict=True):
