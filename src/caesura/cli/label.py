@@ -13,7 +13,7 @@ from caesura.cli.command import command
 from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import check_apart, check_output, note, warn
 from caesura.cli.progress import listed
-from caesura.cli.reading import Reading, read, report_notes, tokeniser_of
+from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.serving import (
     Address,
     announce,
@@ -22,6 +22,7 @@ from caesura.cli.serving import (
     listening_at,
     tokens_of,
 )
+from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.cli.training import TABLES, columns_of
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
