@@ -98,7 +98,7 @@ def test_interruption_leaves_a_checkpoint(folder: Path) -> None:
     program.send_signal(signal.SIGINT)
     out, err = program.communicate()
     assert program.returncode == 130, err
-    assert "go on with:\n  caesura train" in err
+    assert "continue with:\n  caesura train" in err
     assert err.rstrip().endswith("--resume")
     assert "what to do next" not in out
 

@@ -235,7 +235,7 @@ def test_wrong_uses_of_standardise() -> None:
     with refused("standardise: got True, expected features that look at dense numbers"):
         SemiCRF(standardise=True).fit(["a b"], [[(0, 1, "x")]])
     model = SemiCRF(standardise=True, warm_start=True).fit(X, y)
-    with refused("standardise: got False, expected True, as in the fit before"):
+    with refused("standardise: got False, expected True, as in the previous fit"):
         model.set_params(standardise=False).fit(X, y)
     model.set_params(standardise=True, features=[dense[0]])
     with refused("features: got"):

@@ -224,6 +224,6 @@ def test_what_cannot_be_saved_or_loaded(model: PrunedSemiCRF, tmp_path: Path) ->
 
 def test_commands_do_not_take_it(model: PrunedSemiCRF, tmp_path: Path) -> None:
     model.save(tmp_path / "it.model")
-    assert "got a PrunedSemiCRF, which commands do not take" in bad(
+    assert "got a PrunedSemiCRF, which commands do not support" in bad(
         "segment", tmp_path / "it.model", "-", stdin="at 5 High Road Leeds"
     )

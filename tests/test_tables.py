@@ -186,7 +186,7 @@ def test_values_that_stand_in_the_text_twice_are_noted(tmp_path: Path) -> None:
     assert [fields(document)["town"] for document in corpus] == ["York", "Leeds"]
     assert corpus.notes.repeated == 1
     assert corpus.notes.first_repeated == "line 2, town: 'York'"
-    assert "1 values stand in their text twice" in str(corpus.notes)
+    assert "1 value occurs twice in its text" in str(corpus.notes)
     told = read(put(tmp_path, "text,town\nYork Road York,York @10:14\n"))
     assert [d.segments[0].start for d in told if d.segments] == [2]
     assert told.notes.repeated == 0
@@ -264,7 +264,7 @@ def test_sheets_say_what_they_cannot_hold(tmp_path: Path) -> None:
         write(tmp_path / "a.xlsx", [Document(("a" * 40_000,))])
     assert not list(tmp_path.iterdir())
     for name in ("a.parquet", "a.xlsx"):
-        with pytest.raises(InvalidInput, match="or a damaged one"):
+        with pytest.raises(InvalidInput, match="or is damaged"):
             list(read(put(tmp_path, b"no table", name)))
 
 
@@ -306,7 +306,7 @@ def test_frames_become_documents() -> None:
     with pytest.raises(InvalidInput, match=r"^frame: got "):
         from_frame(FRAME)
     wrong = pandas.DataFrame({"text": ["a b"], "x": ["z"]})
-    with pytest.raises(InvalidInput, match="frame, row 0: x: got 'z', expected what stands in"):
+    with pytest.raises(InvalidInput, match="row 0: x: got 'z', expected a value that occurs in"):
         from_frame(wrong, labels=["x"])
     with pytest.raises(InvalidInput, match="frame, row 1: text: got 3, expected a text"):
         from_frame(pandas.DataFrame({"text": ["a", 3]}))

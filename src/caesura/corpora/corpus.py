@@ -49,7 +49,8 @@ class Notes(NamedTuple):
         parts += [cut] * bool(self.cut_spans)
         parts += [f"{self.discontinuous} discontinuous spans left out"] * bool(self.discontinuous)
         parts += [f"{self.relations} relations and the like left out"] * bool(self.relations)
-        twice = f"{self.repeated} values occur twice in their text, such as {self.first_repeated}"
+        occur = "value occurs twice in its" if self.repeated == 1 else "values occur twice in their"
+        twice = f"{self.repeated} {occur} text, such as {self.first_repeated}"
         parts += [twice] * bool(self.repeated)
         return "; ".join(parts)
 
