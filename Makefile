@@ -1,7 +1,7 @@
-# make demo   install, learn from references that are made here, load new ones into a database
-# make test   everything: tests, doctests, lint, types, the kernels under sanitizers
+# make demo       install, train on generated references, load new ones into a database
+# make test       tests, doctests, linters, spelling, types, the kernels under sanitizers
 # make test-all   the same, loads into databases that are killed 200 times, and Spark (needs a JDK)
-# The rest is for developers.  .venv holds all that is installed.
+# The other targets are for developers.  Everything is installed into .venv.
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -60,6 +60,7 @@ lint: $(VENV)/.tested
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP)
+	$(VENV)/bin/codespell
 
 types: $(VENV)/.tested $(VENV)/.installed-$(NAMES)
 	$(VENV)/bin/mypy

@@ -3,6 +3,7 @@
     python bench/defaults.py FILE [--task NAME] [--seconds 240] [--data ../shared/data]
     python bench/defaults.py FILE --table              tables of the lines of the file
     python bench/defaults.py FILE --c2 [--table]       four values of c2 only
+    python bench/defaults.py FILE --c2 --calibration   how good the probabilities of these are
 
 What is measured is added to FILE, and what the file has already is not measured again, so that a
 run may be stopped at any time; --seconds stops it by itself.
@@ -11,7 +12,9 @@ For each task, model and list of features (the default ones and the preset of th
 every setting of the grid is measured on held-out parts of the training data: two-fold
 cross-validation, of every n-th sequence where the corpus is large.  Test sets are not read.  The
 table has the loss of each setting against the best one of its row, and the mean and the largest
-loss over all rows, by which the defaults are chosen.
+loss over all rows, by which the defaults are chosen.  --calibration shows, for the same folds, the
+expected calibration error of the probabilities of predicted segments and their Brier score, without
+`calibrate`.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import caesura
 from caesura.corpora import read_conll, read_xml
 from caesura.demo import addresses as made_addresses
 from caesura.demo import citations
+from caesura.evaluation import reliability, right_segments
 from caesura.features import default_for, preset
 
 
@@ -109,22 +113,33 @@ def measure(
                     continue
                 if time.monotonic() > end:
                     return
-                began = time.process_time()
-                found: list[Any] = []
-                gold: Documents = []
-                for train, held in folds(documents, 2):
-                    found += fresh(kind, features, setting).fit(train).predict(held)
-                    gold += held
-                line = {
-                    "task": name,
-                    "model": kind,
-                    "features": listed,
-                    "setting": setting,
-                    "f1": f1(gold, found),
-                    "seconds": time.process_time() - began,
-                }
+                asked = {"task": name, "model": kind, "features": listed, "setting": setting}
+                line = {**asked, **scores(documents, fresh(kind, features, setting))}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
+
+
+def scores(documents: Documents, model: Any) -> dict[str, float]:
+    """Return F1, the seconds of learning and the errors of probabilities in two folds."""
+    seconds = 0.0
+    found: list[Any] = []
+    gold: Documents = []
+    for train, held in folds(documents, 2):
+        began = time.process_time()
+        model.fit(train)
+        seconds += time.process_time() - began
+        found += model.predict_confident(held)
+        gold += held
+    segments = [[one.segment for one in some] for some in found]
+    right = right_segments([one.segments or () for one in gold], segments)
+    hit = np.array([one for some in right for one in some])
+    likely = np.array([one.probability for some in found for one in some])
+    return {
+        "f1": f1(gold, segments),
+        "seconds": seconds,
+        "ece": 100 * reliability(likely, hit).expected_calibration_error,
+        "brier": 100 * float(np.square(likely - hit).mean()),
+    }
 
 
 def called(setting: dict[str, Any]) -> str:
@@ -132,29 +147,52 @@ def called(setting: dict[str, Any]) -> str:
     return f"{setting['c1']:g}, {setting['c2']:g}{more}"
 
 
-def tabulate(path: Path, grid: list[dict[str, Any]]) -> None:
-    """Print losses against the best setting of each row, and over all rows."""
+def measured(
+    path: Path, grid: list[dict[str, Any]], key: str
+) -> tuple[list[tuple[str, str, str]], Any]:
+    """Return the rows for which the whole grid was measured, and one of their figures."""
     lines = known(path)
-    names = [called(one) for one in grid]
-    rows, losses, seconds = [], [], []
+    groups, figures = [], []
     for group in dict.fromkeys((one["task"], one["model"], one["features"]) for one in lines):
         some = {
-            called(one["setting"]): one
+            called(one["setting"]): one[key]
             for one in lines
-            if (one["task"], one["model"], one["features"]) == group
+            if (one["task"], one["model"], one["features"]) == group and key in one
         }
-        if not some.keys() >= set(names):
-            continue
-        scores = np.array([some[name]["f1"] for name in names])
-        losses.append(scores.max() - scores)
-        seconds.append([some[name]["seconds"] for name in names])
-        rows.append([*group, f"{scores.max():.2f}", *(f"{x:.2f}" for x in scores.max() - scores)])
-    found, took = np.array(losses), np.array(seconds)
-    rows.append(["mean loss", "", "", "", *(f"{x:.2f}" for x in found.mean(0))])
-    rows.append(["largest loss", "", "", "", *(f"{x:.2f}" for x in found.max(0))])
+        if all(called(one) in some for one in grid):
+            groups.append(group)
+            figures.append([some[called(one)] for one in grid])
+    return groups, np.array(figures)
+
+
+def tabulate(path: Path, grid: list[dict[str, Any]]) -> None:
+    """Print losses against the best setting of each row, and over all rows."""
+    groups, scores = measured(path, grid, "f1")
+    took = measured(path, grid, "seconds")[1]
+    best = scores.max(1, keepdims=True)
+    lost = best - scores
+    rows = [
+        [*group, f"{top:.2f}", *(f"{x:.2f}" for x in losses)]
+        for group, (top,), losses in zip(groups, best, lost, strict=True)
+    ]
+    rows.append(["mean loss", "", "", "", *(f"{x:.2f}" for x in lost.mean(0))])
+    rows.append(["largest loss", "", "", "", *(f"{x:.2f}" for x in lost.max(0))])
     ratio = np.exp(np.log(took / took[:, :1]).mean(0))
     rows.append(["time, of the first", "", "", "", *(f"{x:.1f}" for x in ratio)])
-    print(table(["task", "model", "features", "best F1", *names], rows))
+    print(table(["task", "model", "features", "best F1", *map(called, grid)], rows))
+
+
+def tabulate_calibration(path: Path, grid: list[dict[str, Any]]) -> None:
+    """Print the errors of probabilities, of every row and over all."""
+    groups, errors = measured(path, grid, "ece")
+    both = np.hstack([errors, measured(path, grid, "brier")[1]])
+    rows = [
+        [*group, *(f"{x:.2f}" for x in figures)]
+        for group, figures in zip(groups, both, strict=True)
+    ]
+    rows.append(["mean", "", "", *(f"{x:.2f}" for x in both.mean(0))])
+    heads = [f"{name} {called(one)}" for name in ("ECE", "Brier") for one in grid]
+    print(table(["task", "model", "features", *heads], rows))
 
 
 def main() -> None:
@@ -164,11 +202,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing later")
     parser.add_argument("--table", action="store_true", help="show what the file has")
     parser.add_argument("--c2", action="store_true", help="four values of c2, without c1")
+    parser.add_argument("--calibration", action="store_true", help="show errors of probabilities")
     parser.add_argument("file", type=Path, help="one line of JSON for each measurement")
     given = parser.parse_args()
     grid = SHORT if given.c2 else GRID
-    if given.table:
-        tabulate(given.file, grid)
+    if given.table or given.calibration:
+        (tabulate_calibration if given.calibration else tabulate)(given.file, grid)
         return
     end = time.monotonic() + given.seconds
     for name in given.task or TASKS:

@@ -3,6 +3,7 @@
     python bench/learners.py [--task conll|cora|ncbi] [--learner NAME] [--data ../shared/data]
                              [--passes N]
     python bench/learners.py --table FILE              a table of the lines that were printed
+    python bench/learners.py --gaps                    how the duality gaps close, on demo data
 
 Models and features are those of accuracy.py: a chain with BIOES tags on CoNLL-2000 and on NCBI
 disease, a semi-CRF on Cora.  The setting of each learner is the best of a small grid in two-fold
@@ -27,6 +28,9 @@ from typing import Any
 
 import numpy as np
 from accuracy import TASKS, Documents, Task, f1, folds
+
+import caesura
+from caesura.demo import addresses
 
 CORPORA = {"conll": "chain, BIOES", "cora": "semi", "ncbi": "chain, BIOES"}
 SHARE = {"conll": 10, "cora": 1, "ncbi": 7}  # settings are chosen on every n-th sequence
@@ -125,6 +129,29 @@ def tabulate(path: Path) -> None:
                     )
 
 
+GAPS: dict[str, Setting] = {
+    "svm": {"learner": "svm"},
+    "cutting-plane": {"learner": "cutting-plane", "max_iterations": 1000},
+    "eg": {"learner": "eg", "max_iterations": 300},
+    "eg, log loss": {"learner": "eg", "loss": "log"},
+    "lbfgs": {"learner": "lbfgs"},
+}
+
+
+def gaps() -> None:
+    """Print objective, iterations and relative gap of learners with a dual, beside L-BFGS."""
+    train = addresses(30)
+    print(f"| model | c2 | {' | '.join(GAPS)} |\n|---|---|{'---|' * len(GAPS)}")
+    kinds: dict[str, Any] = {"semi-CRF": caesura.SemiCRF, "chain": caesura.ChainCRF}
+    for (name, kind), c2 in product(kinds.items(), (1.0, 0.1, 0.01)):
+        cells = []
+        for setting in GAPS.values():
+            last = kind(c2=c2, **setting).fit(train).history_[-1]
+            gap = "" if last.gap is None else f", gap {last.gap / last.objective:.2%}"
+            cells.append(f"{last.objective:.4g} ({last.iteration}){gap}")
+        print(f"| {name} | {c2:g} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -132,6 +159,7 @@ def main() -> None:
     parser.add_argument("--learner", choices=list(LEARNERS), action="append")
     parser.add_argument("--quick", action="store_true", help="little data, to see that it works")
     parser.add_argument("--table", type=Path, metavar="FILE", help="what was printed before")
+    parser.add_argument("--gaps", action="store_true", help="duality gaps on 30 demo addresses")
     parser.add_argument("--passes", type=int, help="of svm and eg; cutting-plane: ten times that")
     given = parser.parse_args()
     if given.passes is not None:
@@ -139,10 +167,13 @@ def main() -> None:
     if given.table is not None:
         tabulate(given.table)
         return
+    warnings.simplefilter("ignore")  # of runs that end before their gap has closed: it is printed
+    if given.gaps:
+        gaps()
+        return
     if not (given.data / "conll2000").is_dir():
         print(f"no corpora in {given.data}: skipped; name their folder with --data")
         return
-    warnings.simplefilter("ignore")  # of runs that end before their gap has closed: it is printed
     for name in given.task or CORPORA:
         task = TASKS[name](given.data)
         if given.quick:

@@ -228,7 +228,7 @@ def plot_orders(
         orders = [int(name[-1]) for name in names]
         for axis, values, line, label in (
             (axes[0], ours, "o-", kind),
-            (axes[0], seed, "s--", f"{kind}, the seed"),
+            (axes[0], seed, "s--", f"{kind}, published"),
             (axes[1], seconds, "o-", kind),
         ):
             shown = [values[name] for name in names]

@@ -97,8 +97,10 @@ def plot(path: str, costs: list[Cost], growth: dict[int, list[float]], lengths: 
         axis.set_xlabel("maximum order")
         axis.set_xticks([c.order for c in costs])
         axis.set_ylim(bottom=0)
-    for (order, seconds), style in zip(growth.items(), ("o-", "s--", "^:"), strict=False):
-        axes[2].plot(lengths, [1e3 * s for s in seconds], style, ms=4, label=f"order {order}")
+    looks = (("o-", "#1f6fb4"), ("s--", "#d9772b"), ("^:", "#b03a3a"))
+    for (order, seconds), (style, colour) in zip(growth.items(), looks, strict=False):
+        shown = [1e3 * s for s in seconds]
+        axes[2].plot(lengths, shown, style, ms=4, color=colour, label=f"order {order}")
     axes[2].set_title("ms per evaluation, no bound")
     axes[2].set_xlabel("tokens of one text")
     axes[2].legend(fontsize=8)

@@ -1,4 +1,4 @@
-"""Run all benchmarks, one after the other: make bench."""
+"""Run the main benchmarks one after the other: make bench."""
 
 from __future__ import annotations
 

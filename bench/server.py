@@ -1,7 +1,10 @@
 """Requests a second and latencies of ``caesura serve``, beside the library and a peer.
 
 The peer is a Starlette service around python-crfsuite, with the same tokens and CRFsuite's usual
-features.  Clients are coroutines of this process, on 127.0.0.1.
+features, with the same event loop and HTTP parser.  Clients are coroutines of this process, on
+127.0.0.1; each sends its next request when it has the answer to the last one, so that clients,
+server and library share the cores.  "CPU" is what the server alone takes for a text, and "library"
+the throughput beside that of the library, measured just before with batches of the same size.
 
     python bench/server.py            # the table
     python bench/server.py --page     # from a keystroke to the decoded answer; opening 10,000 texts
@@ -26,6 +29,7 @@ from typing import Any
 import httpx
 import numpy as np
 import orjson
+import psutil
 
 import caesura
 from caesura.demo import citations
@@ -98,7 +102,7 @@ def train(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def served(command: list[str], port: int) -> Iterator[str]:
+def served(command: list[str], port: int) -> Iterator[tuple[str, psutil.Process]]:
     """Run a server, and wait until it answers."""
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
@@ -108,7 +112,7 @@ def served(command: list[str], port: int) -> Iterator[str]:
                 httpx.get(f"{url}/health")
                 break
             time.sleep(0.1)
-        yield url
+        yield url, psutil.Process(process.pid)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -172,13 +176,20 @@ def table(folder: Path) -> None:
     }
     for batch in (1, 100):
         print(f"library, batches of {batch}: {library(model, batch):,.0f} texts/s")
-    print("| server | clients | texts in a request | texts/s | p50 | p99 | p999 ms | 503 |")
+    print("| server | clients | texts | texts/s | library | p50 | p99 | p999 ms | CPU us | 503 |")
     for name, (command, port) in servers.items():
-        with served(command, port) as url:
+        with served(command, port) as (url, process):
             for clients, batch in ((1, 1), (10, 1), (100, 1), (200, 1), (1, 100), (10, 100)):
+                alone = library(model, batch)
+                before = process.cpu_times()
                 pace, times, refused = asyncio.run(load(url, clients, batch))
+                after = process.cpu_times()
+                cpu = after.user + after.system - before.user - before.system
                 shown = " | ".join(f"{x:.1f}" for x in np.percentile(times, [50, 99, 99.9]))
-                print(f"| {name} | {clients} | {batch} | {pace:,.0f} | {shown} | {refused} |")
+                print(
+                    f"| {name} | {clients} | {batch} | {pace:,.0f} | {pace / alone:.0%} | {shown} "
+                    f"| {1e6 * cpu / (len(times) * batch):.0f} | {refused} |"
+                )
 
 
 def page(folder: Path) -> None:
@@ -212,7 +223,7 @@ def page(folder: Path) -> None:
     many.write_text("\n".join(" ".join(t.split()) for t in (TEXTS * 10)) + "\n")
     command = [sys.executable, "-m", "caesura", "label", str(many), "-o", str(folder / "m.jsonl")]
     began = time.perf_counter()
-    with served([*command, "--port", "8133"], 8133) as url:
+    with served([*command, "--port", "8133"], 8133) as (url, _):
         opened = httpx.post(f"{url}/api/open", json={}).json()
         httpx.post(f"{url}/api/text", json={"text": opened["first"]})
         httpx.post(f"{url}/api/list", json={})

@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument("--epochs", type=int, default=30, help="most epochs of spaCy")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     given = parser.parse_args()
     task = TASKS[given.task](given.data)
     rows = []

@@ -2,8 +2,6 @@
 
 import json
 import random
-import re
-import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,10 +73,3 @@ def write_lines(path: Path, records: list[Any]) -> Path:
 
 def records_of(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def commands(page: str) -> list[list[str]]:
-    """Return the commands in console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line)[2:] for line in lines if line.startswith("$ caesura ")]

@@ -208,6 +208,14 @@ def test_a_feature_of_ones_own_sees_everything() -> None:
         model.set_params(beam=None).fit(texts, gold)
 
 
+def test_numbers_of_a_feature_of_ones_own_are_refused() -> None:
+    """They would be dropped: an attribute of a segment fires or does not."""
+    for answer in ({"words": 3}, 3.5, [3]):
+        feature = Incremental(lambda tokens, before, segment, answer=answer: answer, "own")
+        with pytest.raises(InvalidInput, match=r"own\(.*expected a string, some strings, or None"):
+            caesura.SemiCRF([feature], beam=2, **OPTIONS).fit(X, Y)
+
+
 def test_an_agenda_that_holds_everything_is_exact_for_ones_own_features() -> None:
     """The same feature, declared and as a function: the search finds the same best paths."""
 
@@ -262,6 +270,7 @@ def test_progress_and_development_data() -> None:
             "learner: got 'lbfgs', expected 'perceptron' with a beam",
         ),
         ({"learner": "sgd"}, "learner: got 'sgd', expected 'lbfgs' or 'perceptron'"),
+        ({"learner": "svm", "beam": 4}, "learner: got 'svm', expected 'perceptron' with a beam"),
         ({"learner": "perceptron", "beam": 0}, "beam: got 0"),
         ({"learner": "perceptron", "update": "late"}, "update: got 'late'"),
         ({"learner": "perceptron", "order": 2}, "order: got 2, expected 1 with features"),

@@ -334,6 +334,21 @@ def test_segment_text_and_html_for_people(folder: Path) -> None:
     assert page.endswith("</body></html>\n")
     assert "&lt;" in page
     assert "<Lane>" not in page
+    assert 'content="light dark"' in page
+
+
+def test_a_page_marks_what_is_doubtful(folder: Path) -> None:
+    lines = ["7 Park Lane, York", "Leeds High 12 of"]
+    page = good("segment", folder / "model", "-t", "html", stdin="\n".join(lines) + "\n").out
+    found = [
+        one for some in caesura.load(folder / "model").predict_confident(lines) for one in some
+    ]
+    doubtful = [f"? {one.probability:.2f}" for one in found if one.probability < 0.9]
+    assert 0 < len(doubtful) < len(found)
+    assert re.findall(r"<i [^>]*>(.*?)</i>", page) == doubtful
+    assert page.count("dashed frame and a ? mark a probability below 0.9") == 1
+    several = good("segment", folder / "model", "-t", "html", "-n", 2, stdin=lines[0] + "\n").out
+    assert "dashed" not in several
 
 
 def test_segment_probabilities_and_n_best(folder: Path) -> None:

@@ -1,25 +1,53 @@
-"""Every command in the documentation runs."""
+"""Every command in the documentation runs, and prints what the page shows."""
 
 import json
 import re
+import shlex
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_data import addresses, commands, good
+from cli_data import addresses, good
+from console import check, commands
+from typer.main import get_command
 
-from caesura import corpora
+from caesura import corpora, demo
+from caesura.cli.app import COMMANDS, app
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGE = DOCS / "command-line.md"
+ROOT = Path(__file__).parent.parent
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+}
+WITH_COMMANDS = [name for name, page in PAGES.items() if "```console" in page]
+# Pages whose commands need files that cannot be made here; their options are checked.
+NEED_MORE = {
+    "docs/neural.md": "a transformer",
+    "docs/coming-from-usaddress.md": "usaddress' training file",
+}
 
 
-def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
+# -- what the pages need -------------------------------------------------------------------------
+
+
+def for_quick_start() -> None:
+    for name, n, seed in (("train", 80, 1), ("dev", 40, 2), ("test", 40, 3)):
+        corpora.write(f"{name}.jsonl", demo.addresses(n, seed), form="text")
+
+
+def for_ready_made() -> None:
+    references = demo.citations(12, seed=1)
+    Path("references.txt").write_text("".join(f"{one.text}\n" for one in references))
+    Path("addresses.txt").write_text("301 Lake Ave, Apt 4B, Duluth MN 55802\n")
+    corpora.write("mine.jsonl", references, form="text")
+
+
+def for_command_line() -> None:
+    page = PAGES["docs/command-line.md"]
     for name, count, seed in (("train", 40, 1), ("dev", 12, 2), ("predicted", 12, 2)):
         corpora.write(f"{name}.jsonl", addresses(count, seed))
-    texts = [str(document.text) for document in addresses(15, 3)]
-    Path("new.txt").write_text("\n".join(texts) + "\n")
+    write_texts()
     [products] = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
     Path("products.csv").write_text(products)
     Path("towns.txt").write_text("Leeds\nYork\nNew Mills\n")
@@ -29,24 +57,87 @@ def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.M
     objects = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
     Path("rules.json").write_text(json.dumps(objects[1]))
     Path("each.jsonl").write_text(json.dumps(objects[2]) + "\n")
-    found = commands(page)
-    assert {one[0] for one in found} >= {"train", "segment", "evaluate", "compare", "inspect"}
-    for arguments in found:
-        good(*arguments)
+
+
+def for_records() -> None:
+    corpora.write("train.jsonl", addresses(40, 1))
+    good("train", "train.jsonl", "-o", "address.model", "--c2", "0.1")
+    texts = write_texts()
+    lines = [f's{k},"{text}",{k}' for k, text in enumerate(texts)]
+    Path("new.csv").write_text("sku,address,price\n" + "\n".join(lines) + "\n")
+
+
+def write_texts() -> list[str]:
+    texts = [str(document.text) for document in addresses(15, 3)]
+    Path("new.txt").write_text("\n".join(texts) + "\n")
+    return texts
+
+
+NEEDED: dict[str, Callable[[], None]] = {
+    "docs/quick-start.md": for_quick_start,
+    "docs/ready-made.md": for_ready_made,
+    "docs/command-line.md": for_command_line,
+    "docs/records.md": for_records,
+}
+
+
+# -- the commands --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_COMMANDS if name not in NEED_MORE])
+def test_commands_run_and_print_what_is_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("caesura.learning.progress.FIRST", float("inf"))  # on a slow machine
+    NEEDED.get(name, lambda: None)()
+    for command in commands(PAGES[name]):
+        check(command)
+
+
+def test_constraints_for_each_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for_command_line()
+    good("train", "train.jsonl", "-o", "address.model", "--c2", "0.1")
     rules = ["--constraints", "each.jsonl", "-t", "jsonl"]
     out = good("segment", "address.model", *rules, stdin="7 Park Lane, York\n").out
     assert json.loads(out)["segments"][0] == [0, 1, "number"]
 
 
-def test_commands_about_records_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    corpora.write("train.jsonl", addresses(40, 1))
-    good("train", "train.jsonl", "-o", "address.model", "--c2", "0.1")
-    texts = [str(document.text) for document in addresses(15, 3)]
-    Path("new.txt").write_text("\n".join(texts) + "\n")
-    lines = [f's{k},"{text}",{k}' for k, text in enumerate(texts)]
-    Path("new.csv").write_text("sku,address,price\n" + "\n".join(lines) + "\n")
-    found = commands((DOCS / "records.md").read_text(encoding="utf-8"))
-    assert [one[0] for one in found][:3] == ["load"] * 3
-    for arguments in found:
-        good(*arguments)
+def mentions(page: str) -> Iterator[list[str]]:
+    """Return each call of the program in blocks and in code in the text, as words."""
+    blocks = re.findall(
+        r"^(?:\$ |    )?caesura ([a-z].*)$", page.replace("\\\n", " "), re.MULTILINE
+    )
+    prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
+    for line in [*blocks, *re.findall(r"`caesura\s+([a-z][^`]*)`", prose)]:
+        words = shlex.split(line, comments=True)
+        if words[0] in COMMANDS:
+            yield words
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_and_options_exist(name: str) -> None:
+    """Also where a command is only named, or needs what is not here."""
+    group: Any = get_command(app)
+    for words in mentions(PAGES[name]):
+        command = group.resolve_command(None, [words[0]])[1]
+        known = {one for option in command.params for one in option.opts} | {"--help"}
+        given = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= known, f"caesura {' '.join(words)}: {given - known}"
+
+
+# -- the code ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_code_is_run(name: str) -> None:
+    """pytest runs what has a prompt, and the test above what is a console block."""
+    for language, block in re.findall(
+        r"^```(\S*)\n(.*?)^```", PAGES[name], re.DOTALL | re.MULTILINE
+    ):
+        assert (
+            language in ("", "python", "pycon", "console", "csv", "json", "toml") or "{" in language
+        )
+        if language in ("python", "pycon"):
+            assert block.startswith(">>> "), block

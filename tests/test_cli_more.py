@@ -357,3 +357,46 @@ def test_plots_have_a_place_for_all_points(points: list[tuple[int, float]]) -> N
     lines = characters({"a": points, "b": points[:1]})
     assert len(lines) == 12 + 3
     assert any(mark in "".join(lines[:12]) for mark in "●◉")
+
+
+# -- split ---------------------------------------------------------------------------------------
+
+
+def test_split_divides_at_random_and_loses_nothing(folder: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("train.jsonl", "dev.jsonl", "test.jsonl")]
+    ran = good("split", folder / "train.jsonl", *files)
+    whole = list(corpora.read(folder / "train.jsonl"))
+    parts = [list(corpora.read(path)) for path in files]
+    assert sorted(map(repr, whole)) == sorted(repr(one) for part in parts for one in part)
+    assert f"{len(parts[0])} sequences: {files[0]}" in ran.err
+    assert 0.7 * len(whole) < len(parts[0]) < 0.9 * len(whole)
+    order = list(map(repr, whole))
+    assert [one for one in order if one in set(map(repr, parts[0]))] == list(map(repr, parts[0]))
+    texts = [{one.text for one in part} for part in parts]
+    assert not texts[0] & texts[1] | texts[0] & texts[2] | texts[1] & texts[2]
+    again = [tmp_path / f"again{i}.jsonl" for i in range(3)]
+    good("split", folder / "train.jsonl", *again)
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in files]
+    good("split", folder / "train.jsonl", *again, "--seed", 1)
+    assert [path.read_bytes() for path in again] != [path.read_bytes() for path in files]
+
+
+def test_split_by_shares_and_formats(folder: Path, tmp_path: Path) -> None:
+    a, b = tmp_path / "a.csv", tmp_path / "b.conll"
+    said = good("split", folder / "train.jsonl", a, b, "--shares", "1,3", "--json").json
+    assert said["files"][str(b)] > 2 * said["files"][str(a)] > 0
+    assert sum(said["files"].values()) == said["sequences"]
+    cut = write_lines(tmp_path / "cut.jsonl", [{"text": "I'm", "spans": [[0, 1, "who"]]}] * 2)
+    good("split", cut, tmp_path / "c.jsonl", tmp_path / "d.jsonl")
+    assert records_of(tmp_path / "c.jsonl")[0]["spans"] == [[0, 1, "who"]]
+
+
+def test_split_says_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    data, a, b = folder / "train.jsonl", tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    assert "expected two or more" in bad("split", data, a, code=2)
+    for shares in ("80", "80,x", "80,0", "1,2,3"):
+        assert "expected 2 positive numbers" in bad("split", data, a, b, "--shares", shares, code=2)
+    assert "which is read" in bad("split", data, data, b, code=2)
+    assert "written too" in bad("split", data, a, a, code=2)
+    assert "b.doc" in bad("split", data, a, tmp_path / "b.doc")
+    assert not a.exists()  # none of them is written

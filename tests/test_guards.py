@@ -226,7 +226,7 @@ def test_fit_refuses_weights_that_load_would_refuse(kind: Any, tmp_path: Path) -
     assert pickle.loads(pickle.dumps(model)).predict(smaller) == model.predict(smaller)
 
 
-@pytest.mark.filterwarnings("ignore:learner=.*may be too much")  # five iterations
+@pytest.mark.filterwarnings("ignore:learner=.*above the optimum")  # five iterations
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_what_a_learner_accepts_can_be_loaded(learner: str, tmp_path: Path) -> None:
     for size in (1.0, 1e5, 1e7):

@@ -591,6 +591,23 @@ def test_patience_keeps_the_last_of_the_best_weights() -> None:
     assert (kept[3] != kept[1]).any()
 
 
+def test_scores_within_a_standard_error_of_the_best_count_as_equal() -> None:
+    scores = iter([0.5, 0.9, 0.7, 0.82, 0.79, 0.95, 0.86, 0.84])
+    kept: list[Floats] = []
+
+    def score(w: Floats) -> float:
+        kept.append(w)
+        return next(scores)
+
+    options: dict[str, Any] = {"dev_score": score, "standard_error": lambda best: 0.1 * best}
+    result = minimise(LBFGS(Logistic(), c2=0.1, max_iterations=8), np.zeros(30), **options)
+    np.testing.assert_array_equal(result.w, kept[6])  # 0.86 is the last above 0.855
+    scores = iter([0.5, 0.9, 0.7, 0.82, 0.79, 0.95, 0.86, 0.84])
+    kept.clear()
+    result = minimise(LBFGS(Logistic(), c2=0.1, max_iterations=5), np.zeros(30), **options)
+    np.testing.assert_array_equal(result.w, kept[3])  # 0.82, of 0.81
+
+
 @pytest.mark.parametrize("scores", [[1.0] * 4, [float("nan")] * 4])
 def test_no_gain_ends_the_run_however_often_the_score_comes_again(scores: list[float]) -> None:
     said, kept = iter(scores), list[Floats]()

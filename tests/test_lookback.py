@@ -51,16 +51,30 @@ def words(*texts: str) -> list[tuple[int, int, str]]:
 
 
 def test_worked_example() -> None:
-    found = path_attributes(
-        Document(tuple("我吃了苹果")), words("我", "吃", "了", "苹果"), word_templates()
-    )
-    said = {name: value for (name, _), value in found.items()}
-    assert said["single:bias[0]=1"] == 3 or said["single:bias[0]="] == 3
-    bigrams = {
-        name: value for name, value in said.items() if name.startswith("previous.text&this.t")
-    }
-    texts = ["<s>|我", "我|吃", "吃|了", "了|苹 果", "苹 果|</s>"]
-    assert bigrams == {f"previous.text&this.text={text}": 1 for text in texts}
+    """All fourteen templates on 我 吃 了 苹果: their values, in the order of the textbook."""
+    document, path = Document(tuple("我吃了苹果")), words("我", "吃", "了", "苹果")
+    expected = [
+        "我 吃 了 苹果",
+        "<s>|我 我|吃 吃|了 了|苹果 苹果|</s>",
+        "1",  # three times
+        "我|1 吃|1 了|1 苹|2",
+        "我|1 吃|1 了|1 果|2",
+        "<s>|我 我|吃 吃|了 了|苹 果|</s>",
+        "苹|果",
+        "我|我 吃|吃 了|了 苹|果",
+        "我|吃 吃|了 了|苹 苹果|</s>",
+        "<s>|我 我|吃 吃|了 了|苹果",
+        "<s>|我 我|吃 吃|了 了|苹 苹|</s>",
+        "<s>|我 我|吃 吃|了 了|果 果|</s>",
+        "我|<s> 吃|1 了|1 苹果|1 </s>|2",
+        "<s>|1 我|1 吃|1 了|2 苹果|</s>",
+    ]
+    for template, values in zip(word_templates(), expected, strict=True):
+        found = path_attributes(document, path, [template])
+        said = {
+            name.partition("=")[2].replace(" ", ""): value for (name, _), value in found.items()
+        }
+        assert said == dict.fromkeys(values.split(), 3 if values == "1" else 1)
 
 
 def test_kernels_say_what_the_worked_example_says() -> None:

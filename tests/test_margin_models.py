@@ -129,7 +129,7 @@ def test_warm_starts_and_files(learner: str, tmp_path: Path) -> None:
 
 def test_a_gap_that_is_left_is_told_of() -> None:
     short = caesura.SemiCRF(learner="svm", c2=0.01, max_iterations=2)
-    said = r"learner='svm': ended after 2 iterations.*\(\d+%\) may be too much; .*max_iterations"
+    said = r"learner='svm': ended after 2 iterations.*\(\d+%\) above the optimum; .*max_iterations"
     with pytest.warns(UserWarning, match=said):
         short.fit(X, Y)
     last = short.history_[-1]
@@ -232,9 +232,12 @@ def test_a_sequence_of_weight_two_counts_twice() -> None:
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"learner": "lbfgs", "loss": "hamming"}, "loss: got 'hamming', expected None"),
+        (
+            {"learner": "lbfgs", "loss": "hamming"},
+            "loss: got 'hamming', expected None with lbfgs, which maximises the likelihood; leave",
+        ),
         ({"learner": "eg", "loss": "zero-one"}, "loss: got 'zero-one'.*with eg"),
-        ({"learner": "svm", "loss": "log"}, "loss: got 'log'.*take eg"),
+        ({"learner": "svm", "loss": "log"}, "loss: got 'log'.*or use the learner eg"),
         ({"learner": "svm", "loss": "other"}, "loss: got 'other'"),
         ({"learner": "svm", "c1": 0.1}, "c1: got 0.1, expected 0 with svm"),
         ({"learner": "perceptron", "c1": 0.1}, "c1: got 0.1, expected 0 with perceptron"),
@@ -257,10 +260,13 @@ def test_what_does_not_fit_together_is_refused(params: dict[str, Any], match: st
         caesura.SemiCRF(**params).fit(X, Y)
 
 
-def test_a_chain_of_plain_tags_has_no_segments() -> None:
-    tags = [["a", "b"], ["b"]]
-    with pytest.raises(InvalidInput, match=r"loss: got 'segments'.*scheme=None"):
-        caesura.ChainCRF(scheme=None, learner="svm", loss="segments").fit([["x", "y"], ["z"]], tags)
+@pytest.mark.parametrize(
+    ("learner", "others"), [("svm", "'hamming' or 'zero-one'"), ("eg", "'hamming' or 'log'")]
+)
+def test_a_chain_of_plain_tags_has_no_segments(learner: str, others: str) -> None:
+    model = caesura.ChainCRF(scheme=None, learner=learner, loss="segments")
+    with pytest.raises(InvalidInput, match=f"loss: got 'segments', expected {others} with scheme="):
+        model.fit([["x", "y"], ["z"]], [["a", "b"], ["b"]])
 
 
 @pytest.mark.parametrize("learner", MARGIN)

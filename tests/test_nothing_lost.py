@@ -7,13 +7,14 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_data import addresses, bad, good, run
 from test_cli_process import PROGRAM, start
 
 import caesura
-from caesura import corpora, persistence
+from caesura import Document, SemiCRF, TooLarge, corpora, persistence
 from caesura.cli.output import fail, note, say, table, visible
 from caesura.corpora import temporary
 from caesura.corpora.files import Together, replacing, writing
@@ -235,6 +236,37 @@ def test_a_header_may_have_many_columns(tmp_path: Path) -> None:
     place.write_text(f"text,{','.join(names)}\n7 Park Lane,{','.join(names)}\n")
     [document] = corpora.read(place)
     assert list(document.carried) == names
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def test_a_sequence_that_memory_does_not_hold_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "new.txt"
+    file.write_text("7 Park Lane\n12 Mill Road, New Mills\n9 Elm Road\n")
+    cut = Document.from_text
+
+    def short(text: str, *options: Any, **more: Any) -> Document:
+        if text.startswith("12"):
+            raise MemoryError
+        return cut(text, *options, **more)
+
+    monkeypatch.setattr(Document, "from_text", short)
+    with pytest.raises(TooLarge, match=r"new.txt, sequence 2: there is not enough memory to read"):
+        list(corpora.read(file))
+    monkeypatch.undo()
+    model = SemiCRF([word[0]]).fit(["7 Park Lane"], [[(0, 1, "number")]])
+    model.save(tmp_path / "model")
+
+    def none(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(SemiCRF, "predict", none)
+    said = bad("segment", tmp_path / "model", file, "-o", tmp_path / "out.jsonl")
+    assert "new.txt, sequence 2: there is not enough memory for its 6 tokens" in said
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 # ---- numbers in model files ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import json
 import math
@@ -258,13 +259,18 @@ def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
     assert {file.name: file.read_text() for file in tmp_path.glob("*.svg")} == committed
 
 
-def test_pages_point_to_files_that_exist() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
-            if "://" not in link:
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
+def test_pages_name_benchmarks_that_exist() -> None:
+    for page in [ROOT / "README.md", ROOT / "bench/README.md", *(ROOT / "docs").rglob("*.md")]:
+        for name in re.findall(r"\bbench/(\w+\.py)", page.read_text(encoding="utf-8")):
+            assert (ROOT / "bench" / name).exists(), f"{page.name}: {name}"
+
+
+def test_pages_name_what_make_bench_runs() -> None:
+    run_by_make = set(re.findall(r'"(\w+\.py)"', (ROOT / "bench/run.py").read_text()))
+    report = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    [listed] = re.findall(r"\*\*`make bench`\*\* runs(.*?)\n- ", report, re.DOTALL)
+    assert set(re.findall(r"`(\w+\.py)`", listed)) == run_by_make
+    assert all(f"`{name}`" in (ROOT / "bench/README.md").read_text() for name in run_by_make)
 
 
 def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
@@ -323,3 +329,15 @@ def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
         assert set(figures) <= there, f"{text}: {set(figures) - there}"
     peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
     assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4
+
+
+def test_a_wheel_may_hold_every_file_of_the_package() -> None:
+    """`make wheel` refuses files that it does not know, and must know all of the package."""
+    found = importlib.util.spec_from_file_location("wheel", ROOT / "tools" / "wheel.py")
+    assert found is not None
+    assert found.loader is not None
+    wheel = importlib.util.module_from_spec(found)
+    found.loader.exec_module(wheel)
+    names = wheel.sources()
+    assert {"caesura/server/page/label.js", "caesura/ready/citations.model"} <= names
+    assert [name for name in sorted(names) if not wheel.ALLOWED.fullmatch(name)] == []

@@ -16,9 +16,9 @@ import caesura
 from caesura import ChainCRF, InvalidInput, SemiCRF, corpora
 from caesura.demo.citations import citations
 from caesura.errors import CaesuraError
-from caesura.executors import Here, Processes, local, opened, total
+from caesura.executors import Here, Processes, local, opened, software, total
 from caesura.executors.tree import Tree, subtrees
-from caesura.models import parts as work
+from caesura.models import parted
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +140,15 @@ def test_killed_processes(parts: Any, expected: SemiCRF) -> None:
     assert same(model, expected)
 
 
+def test_all_processes_killed_at_once(parts: Any, expected: SemiCRF) -> None:
+    executor = Processes(2)
+    every = Kills({5: lambda: [one.process.pid or 0 for one in executor._open]})
+    model = SemiCRF(**SETTINGS).fit_parts(parts, executor=executor, callbacks=[every])
+    executor.close()
+    assert every.killed == 2
+    assert same(model, expected)
+
+
 def _dies_once(flag: Path, item: int) -> int:
     if item == 3 and not flag.exists():
         flag.touch()
@@ -187,25 +196,41 @@ def test_bad_parts_are_named_and_others_finish(parts: Any, tmp_path: Path) -> No
         SemiCRF(**SETTINGS).fit_parts([good, bad, tmp_path / "none.jsonl"])
 
 
+class Fading:
+    """A part that can be read only so often."""
+
+    def __init__(self, part: Any, reads: int) -> None:
+        self.part, self.reads, self.name = part, reads, "fading"
+
+    def __call__(self) -> Any:
+        self.reads -= 1
+        if self.reads < 0:
+            raise OSError("the disk is gone")
+        return self.part
+
+
+@pytest.mark.parametrize("reads", range(4))  # each part is read four times
+def test_a_part_that_fails_later_is_named(reads: int, parts: Any) -> None:
+    given = [parts[0], Fading(parts[1], reads)]
+    with pytest.raises(InvalidInput, match=r"parts\[1\] \(fading\): OSError: the disk is gone"):
+        SemiCRF(**SETTINGS).fit_parts(given)
+
+
 def test_other_software_is_named(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = [("caesura 9", "Python 3.11", "plain kernels")]
-    here = work.software
+    here = software.software
 
     def other() -> tuple[str, ...]:
         return made.pop() if made else here()
 
-    monkeypatch.setattr(work, "software", other)
-    with pytest.raises(InvalidInput, match=r"expected caesura 9, .*CAESURA_KERNELS=plain"):
+    monkeypatch.setattr(parted, "software", other)
+    with pytest.raises(CaesuraError, match=r"^executor: .*expected caesura 9, .*KERNELS=plain"):
         SemiCRF(**SETTINGS | {"tokeniser": "words"}).fit_parts(parts)
 
 
 def test_what_parts_cannot_do() -> None:
     with pytest.raises(InvalidInput, match="parts: got none"):
         SemiCRF().fit_parts([])
-    with pytest.raises(InvalidInput, match=r"learner: got 'sgd', expected lbfgs for fit_parts"):
-        SemiCRF(learner="sgd").fit_parts([["a"]])
-    with pytest.raises(InvalidInput, match="order: got 2, expected pairs of labels only"):
-        SemiCRF(order=2).fit_parts([["a"]])
     with pytest.raises(InvalidInput, match="executor: got 'spark', expected None, a number"):
         SemiCRF().fit_parts([["a"]], executor="spark")
     with pytest.raises(InvalidInput, match="executor: got 0"):

@@ -109,3 +109,18 @@ def test_what_is_known_of_a_model_is_kept_until_it_is_fitted_again(tmp_path: Pat
 def test_unknown_names() -> None:
     with pytest.raises(caesura.InvalidInput, match="expected addresses, citations"):
         ready_path("recipes")
+
+
+def test_a_name_that_is_not_known_gets_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="come with Caesura are addresses and citations"):
+        caesura.load("citation")
+    for path in ("my.model", tmp_path / "citation"):
+        with pytest.raises(FileNotFoundError, match="No such file or directory"):
+            caesura.load(path)
+
+
+def test_the_text_of_a_model_is_short() -> None:
+    assert len(repr(caesura.load("citations"))) < 600

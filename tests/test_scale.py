@@ -1,6 +1,7 @@
 """Bulk segmentation: nothing lost, nothing twice, whatever dies."""
 
 import contextlib
+import gzip
 import itertools
 import json
 import os
@@ -96,6 +97,45 @@ def test_bad_records_and_bad_files(model: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "bad.jsonl.jsonl.bad.jsonl").exists()
 
 
+def test_damaged_files_fail(model: Path, tmp_path: Path) -> None:
+    """What cannot be read to its end is no part, with however many rows it begins."""
+    packed, table = tmp_path / "cut.jsonl.gz", tmp_path / "bad.parquet"
+    rows = "".join(json.dumps({"text": f"{k} High Street York"}) + "\n" for k in range(4000))
+    packed.write_bytes(gzip.compress(rows.encode())[:-200])
+    table.write_bytes(b"PAR1 and no more")
+    made = scale.segment_files(model, [packed, table], tmp_path / "out")
+    first, second = (part.failure or "" for part in made.parts)
+    assert f"{packed}, line " in first
+    assert "the compressed file is damaged or cut off here" in first
+    assert f"{table}: got what is not a Parquet file" in second
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
+    done = scale.load_files(model, [packed, table], tmp_path / "a.db")
+    assert [one.failure is not None for one in done.files] == [True, True]
+    assert not any(one.rows for one in done.loads)
+
+
+def test_large_files_are_cut(model: Path, tmp_path: Path) -> None:
+    """Cut files have the rows of whole ones, and parts of another size are removed."""
+    path, out = tmp_path / "new.jsonl", tmp_path / "out"
+    rows = [{"address": one.text, "n": k} for k, one in enumerate(addresses(120, seed=3))]
+    lines = [json.dumps(row) for row in rows]
+    path.write_text("\n".join([*lines[:90], "{no json", *lines[90:]]))
+    scale.segment_files(model, [path], tmp_path / "whole", labels=())
+    whole = (tmp_path / "whole" / "new.jsonl.jsonl").read_bytes()
+    for size, count in ((0.001, 8), (0.004, 2), (1, 1)):
+        made = scale.segment_files(model, [path], out, part_size=size, labels=())
+        assert made.sequences == 120
+        assert (len(made.parts), sum(part.quarantined for part in made.parts)) == (count, 1)
+        found = {name: data for name, data in content(out).items() if ".bad." not in name}
+        assert len(found) == count
+        assert b"".join(found.values()) == whole
+        [bad] = out.glob("*.bad.jsonl")
+        one = json.loads(bad.read_text())
+        assert one["record"] == "{no json"
+        if count > 1:
+            assert path.read_bytes()[one["byte"] :].startswith(b"{no json")
+
+
 class Dying(Processes):
     """Processes that die once in each file, when half of it is segmented."""
 
@@ -103,8 +143,8 @@ class Dying(Processes):
         return super().map(partial(_dies_amid, function), items)
 
 
-def _dies_amid(function: Any, path: str) -> Any:
-    flag, segmented = Path(f"{path}.died"), bulk._segmented
+def _dies_amid(function: Any, job: Any) -> Any:
+    flag, segmented = Path(f"{job.piece.path}.died"), bulk._segmented
     if not flag.exists():
         calls = itertools.count()
 
@@ -116,7 +156,7 @@ def _dies_amid(function: Any, path: str) -> Any:
 
         work: Any = bulk
         work.BATCH, work._segmented = 50, dies
-    return function(path)
+    return function(job)
 
 
 def test_killed_workers_lose_and_double_nothing(

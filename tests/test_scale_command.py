@@ -68,7 +68,7 @@ def test_what_is_wrong(shards: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "--executor: got 'spark', expected a number of processes" in wrong("--executor", "spark")
     assert "--scheduler: got 'tcp://a:1'" in wrong("--scheduler", "tcp://a:1")
     assert "got --stream" in wrong("--executor", "2", "--stream", "--learner", "sgd")
-    assert "learner: got 'sgd'" in wrong("--executor", "2", "--learner", "sgd")
+    assert "learner: got 'svm'" in wrong("--executor", "2", "--learner", "svm", "--c2", "1")
     assert "got the standard input" in wrong("--executor", "2", where="-")
     nothing = str(tmp_path / "none*.jsonl")
     assert "expected a file or a pattern" in wrong("--executor", "2", where=nothing)
@@ -109,7 +109,7 @@ def test_many_files_are_segmented_as_one_by_one(model: Path, texts: str, tmp_pat
         assert part[0]["id"] == k
     again = good(*command).json
     assert [part["skipped"] for part in again["parts"]] == [True] * 3
-    assert "60 sequences in 3 files, 3 of them finished before" in good(*command[:-1]).err
+    assert "60 sequences in 3 parts, 3 of them finished before" in good(*command[:-1]).err
 
 
 def test_bad_files_do_not_stop_the_others(model: Path, texts: str, tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_bad_files_do_not_stop_the_others(model: Path, texts: str, tmp_path: Pat
     (tmp_path / "new" / "shard3.jsonl").mkdir()
     ran = run("segment", model, texts, "-o", out, "--executor", "1", "--to", "csv")
     assert ran.code == 1
-    assert "1 record cannot be segmented" in ran.err
-    assert "1 of 4 files failed: " in ran.err
+    assert "1 record cannot be read or segmented, for example " in ran.err
+    assert "1 of 4 parts failed: " in ran.err
     assert "shard3.jsonl" in ran.err
     assert json.loads((out / "manifest.json").read_text())["sequences"] == 60
     [line] = (out / "shard1.jsonl.csv.bad.jsonl").read_text().splitlines()

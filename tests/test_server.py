@@ -25,9 +25,12 @@ from starlette.testclient import TestClient
 from uvicorn.server import ServerState
 
 import caesura
+from caesura.documents import Document
+from caesura.errors import InvalidInput
 from caesura.server import Limits, Models, application
 from caesura.server import running as server_running
 from caesura.server.running import listening
+from caesura.server.work import QUICK, Pace, Work
 
 LOCAL = "http://127.0.0.1"
 
@@ -288,6 +291,60 @@ def test_an_answer_that_takes_too_long(model: Any) -> None:
         assert (status, "takes longer than 0.2 seconds" in error) == (413, True)
 
 
+def test_short_answers_need_no_thread() -> None:
+    """What is known to be short is computed in the thread of the event loop, the rest elsewhere."""
+    work, pace = Work(1, Limits()), Pace()
+
+    def wait() -> int:
+        time.sleep(2 * QUICK)
+        return threading.get_ident()
+
+    async def asked() -> list[int]:
+        here = threading.get_ident()
+        found = [await work.run(threading.get_ident, pace, 1) for _ in range(3)]
+        found += [await work.run(threading.get_ident, pace, 10**9), await work.run(wait, pace, 1)]
+        found += [await work.run(threading.get_ident, pace, 1), await work.run(wait)]
+        return [int(one == here) for one in found]
+
+    assert asyncio.run(asked()) == [0, 1, 1, 0, 1, 0, 0]
+    work.close()
+
+
+class Picky(Slow):
+    """A model that refuses a text."""
+
+    def predict_confident(self, texts: Any, **options: Any) -> Any:
+        for i, text in enumerate(texts):
+            if text == "odd":
+                raise InvalidInput(f"X[{i}]: got 'odd', expected another text")
+        return self.model.predict_confident(texts, **options)
+
+
+def test_batches_are_answered_in_parts(model: Any) -> None:
+    """In the order of the texts, and with the place of a wrong one in the whole batch."""
+    texts = [f"{text} {k}" for k, text in enumerate(TEXTS * 5)]
+    with TestClient(served(Picky(model), workers=3), LOCAL) as client:
+        alone = [ask(client, "/segment", text=text)[0] for text in texts]
+        assert ask(client, "/segment", texts=texts) == alone
+        assert ask(client, "/segment", texts=[]) == []
+    with TestClient(served(model, workers=3, limits=Limits(waiting=1)), LOCAL) as client:
+        assert ask(client, "/segment", texts=texts) == alone
+    with TestClient(served(Picky(model), workers=3), LOCAL) as client:
+        status, error = refused(client, "/segment", texts=[*texts[:50], "odd"])
+        assert (status, error) == (400, "X[50]: got 'odd', expected another text")
+
+
+def test_names_of_files_are_texts(client: TestClient, model: Any, tmp_path: Path) -> None:
+    """The library refuses the name of a file as a text; clients must not learn which there are."""
+    there, absent = tmp_path / "there.txt", tmp_path / "absent.txt"
+    there.write_text("a")
+    answers = [ask(client, "/segment", texts=[str(p), "Codd (1970)"]) for p in (there, absent)]
+    for (first, second), path in zip(answers, (there, absent), strict=True):
+        [sure] = model.predict_confident([Document.from_text(str(path), model.tokeniser_)])
+        assert [one["label"] for one in first["segments"]] == [s.segment.label for s in sure]
+        assert second == answers[0][1]
+
+
 def test_an_error_inside_says_nothing(model: Any) -> None:
     slow = Slow(model)
     app = served(slow)
@@ -414,6 +471,51 @@ def test_headers_that_do_not_come_in_time(before: int, monkeypatch: pytest.Monke
     assert seconds < 5
 
 
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_head_without_end(answered: bool, tmp_path: Path, model_file: Path) -> None:
+    """Headers without end are refused, as is the rest of a body that was answered before."""
+    with running(tmp_path, "serve", model_file, "--max-body", "100") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            head = b"POST /segment HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            if answered:
+                head += b"Content-Type: application/json\r\nContent-Length: 900000000\r\n\r\n"
+            client.sendall(head)
+            with contextlib.suppress(ConnectionError):
+                for _ in range(10_000):
+                    client.sendall(b"X-A: 1\r\n" * 1000)
+            answer = b""
+            with contextlib.suppress(ConnectionError):
+                while more := client.recv(4096):
+                    answer += more
+        assert answer.count(b"HTTP/1.1") <= 1  # a reset may overtake it
+        assert not answer or answer.startswith(b"HTTP/1.1 413" if answered else b"HTTP/1.1 431")
+        assert httpx.get(f"{server.url}/health").status_code == 200
+
+
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_heads_in_pieces_and_offers_of_http_2(size: int, tmp_path: Path, model_file: Path) -> None:
+    """The body of a request counts that offers to go on with HTTP/2, as Java's client does."""
+    body = json.dumps({"text": TEXTS[0]}).encode()
+    head = (
+        "POST /segment HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        "UPGRADE: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    with running(tmp_path, "serve", model_file, "--quiet") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            for _ in range(2):  # on the same connection
+                whole = head + body
+                for first in range(0, len(whole), size):
+                    client.sendall(whole[first : first + size])
+                answer = client.recv(65536)
+                while not answer.endswith(b"]}]}") and (more := client.recv(65536)):
+                    answer += more
+                assert answer.startswith(b"HTTP/1.1 200 ")
+                assert b'"segments":[{' in answer
+
+
 def test_small_answers_are_sent_at_once() -> None:
     """asyncio sets TCP_NODELAY only where the protocol is given; else answers wait 40 ms."""
     with listening("127.0.0.1", 0) as made:
@@ -475,3 +577,7 @@ def test_wrong_commands(tmp_path: Path, model_file: Path, monkeypatch: pytest.Mo
     assert "got a short token" in bad("serve", model_file, "--token-file", short)
     assert "no such file" in bad("serve", tmp_path / "no.model")
     assert "two models named" in bad("serve", f"a={model_file}", f"a={model_file}")
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        error = bad("serve", model_file, "--port", port)
+        assert f"--port: got 127.0.0.1:{port}, which cannot be listened on" in error

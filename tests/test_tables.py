@@ -159,6 +159,27 @@ def test_wide_tables(tmp_path: Path) -> None:
     assert list(document.carried) == names
 
 
+@pytest.mark.parametrize("text", [None, "text", "long"])
+def test_names_of_columns_are_not_compared_with_each_other(text: str | None) -> None:
+    compared = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"c{i}") for i in range(500)] + [Name("text" if text == "text" else "long")]
+    for cell in ("", "Ann", "v"):  # cells that say nothing, labels, and what is carried along
+        row = [*([cell] * 500), "Ann came home today"]
+        for labels in (None, names[:400]):
+            if cell == "Ann" or (text is not None and labels is None):
+                choose(names, [row] * 3, text, labels)
+    assert 0 < compared < 60 * len(names)
+
+
 def test_values_that_stand_in_the_text_twice_are_noted(tmp_path: Path) -> None:
     path = put(tmp_path, "text,town\nYork Road York,York\nLeeds,Leeds\n")
     corpus = read(path)

@@ -19,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 ALLOWED = re.compile(  # of the package and what describes it; neither tests nor benchmarks nor data
     r"caesura/([a-z_]+/)*[a-z_0-9]+\.(py|pyi)|caesura/py\.typed|caesura/_kernels\.[\w-]+\.so"
-    r"|caesura/demo/([a-z_]+/)?[a-z]+\.(csv|html|tsv|txt)"
+    r"|caesura/demo/([a-z_]+/)?[a-z]+\.(csv|html|tsv|txt)|caesura/ready/[a-z]+\.model"
+    r"|caesura/server/page/[a-z]+\.(css|html|js|svg)"
     r"|caesura-[\d.]+\.dist-info/[\w./]+"
 )
 NAME = re.compile(r"caesura-[^-]+-(?P<tag>.+)\.whl")
@@ -43,6 +44,8 @@ for kind in (caesura.SemiCRF, caesura.ChainCRF):
 bags = [[["w=a", "é"], {"w": "b", "n": 2.5}], [["w=b"], ["w=a"]]]
 chain = caesura.ChainCRF(c2=0.01).fit(bags, [["x", "y"], ["y", "x"]])
 assert chain.predict_tags(bags, scheme=None) == [["x", "y"], ["y", "x"]]
+[reference] = caesura.load("citations").extract(["Codd, E. F. (1970). A relational model of data."])
+assert reference.first("date").text == "(1970).", reference
 print("caesura", caesura.__version__, "works with Python", sys.version.split()[0])
 """
 
@@ -57,6 +60,15 @@ def run(*command: str | Path, **environment: str) -> str:
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def interpreter(name: str) -> str:
+    """Return the path of an interpreter, which may be a shim that needs this environment."""
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(f"{name}: no such Python")
+    ask = [found, "-c", "import sys; print(sys.executable)"]
+    return subprocess.run(ask, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def built(python: str, folder: Path) -> Path:
@@ -80,13 +92,26 @@ def repaired(wheel: Path, folder: Path) -> Path:
     return new[0]
 
 
+def sources() -> set[str]:
+    """Return the names of all files of the package that are not compiled."""
+    folder = ROOT / "src"
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {
+        path.as_posix()
+        for path in files
+        if path.suffix not in (".pyc", ".so") and path.parts[0] == "caesura"
+    }
+
+
 def check_content(wheel: Path) -> None:
-    """Raise if a wheel holds what does not belong to the package; print how large it is."""
+    """Raise unless a wheel holds the package and nothing else; print how large it is."""
     with zipfile.ZipFile(wheel) as archive:
         files = [file for file in archive.infolist() if not file.is_dir()]
     odd = [file.filename for file in files if not ALLOWED.fullmatch(file.filename)]
     if odd:
         raise SystemExit(f"{wheel.name} holds files that it should not: {', '.join(odd)}")
+    if missing := sorted(sources() - {file.filename for file in files}):
+        raise SystemExit(f"{wheel.name} lacks files of the package: {', '.join(missing)}")
     kernels = next(file for file in files if file.filename.endswith(".so"))
     print(
         f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {len(files)} files, "
@@ -114,10 +139,11 @@ def main() -> None:
     parser.add_argument("--build", default=sys.executable, help="the Python to build the wheel for")
     parser.add_argument("--try", nargs="*", dest="others", default=[], help="more to try it with")
     given = parser.parse_args()
+    python, *others = map(interpreter, [given.build, *given.others])
     out = ROOT / "dist"
     out.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        wheel = built(shutil.which(given.build) or given.build, Path(folder))
+        wheel = built(python, Path(folder))
         check_content(wheel)
         whole = repaired(wheel, Path(folder, "repaired"))
         final = Path(shutil.move(whole, out / whole.name))
@@ -126,8 +152,8 @@ def main() -> None:
     if parts is None:
         raise SystemExit(f"{final.name}: not the name of a wheel")
     print(f"tag: {parts['tag']}")
-    for python in dict.fromkeys([given.build, *given.others]):
-        tried(final, python)
+    for one in dict.fromkeys([python, *others]):
+        tried(final, one)
     print(final)
 
 

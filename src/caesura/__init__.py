@@ -1,10 +1,8 @@
-"""Cut sequences into labelled segments.
+"""Split sequences into labelled segments.
 
 ::
 
     text, tokens -> features -> potentials -> inference -> learning -> models -> records, pages
-    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    here so far, and the command line over it
 
 Each part is imported when it is first used.
 """

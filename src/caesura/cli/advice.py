@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from caesura.documents import Document
 from caesura.evaluation import Score, segment_counts
 from caesura.features import PRESETS, default_name, preset
-from caesura.features.presets import OF_TOKENS
+from caesura.features.presets import OF_TOKENS, Features
 
 __all__ = ["Advice", "advice_for", "advise"]
 
 LEAST = 40  # sequences, of which less is said than chance does
-MOST = 5000  # tokens of the sample
+MOST = 5000  # tokens of the sample,
+FEW = 300  # unless it has fewer segments: then up to three times as many
 ITERATIONS = 30
 GAIN = 0.005  # of F1, below which presets count as equal
+KINDS = 100  # different values that a column of parts of speech may have
+CHUNKING = "chunking"  # the preset that uses parts of speech
+
+# Words in the names of labels by which a task is recognised, if two labels have some of them.
+TASKS = {
+    "citations": "author editor title booktitle journal publisher date year volume pages",
+    "addresses": "number street road place city town state zip postcode country occupancy",
+    "ner": "person per location loc organization organisation org corporation group product misc",
+}
+NAMES = {"citations": "references", "addresses": "addresses", "ner": "named entities"}
 
 
 class Advice(NamedTuple):
@@ -24,30 +37,54 @@ class Advice(NamedTuple):
     chosen: str
     sequences: int  # of the sample; 0: nothing was tried
     scores: dict[str, float]
+    clear: frozenset[str] = frozenset()  # those whose gain is more than chance may give
+    column: str | None = None  # was tried as the part of speech
+    columns: tuple[str, ...] = ()  # all of the data, by their names
+    likely: str | None = None  # the preset of the task that the labels belong to
 
     @property
     def better(self) -> str | None:
-        """The best preset, if it is clearly better than the one that was chosen."""
-        best = max(self.scores, key=self.scores.__getitem__, default=self.chosen)
-        gain = self.scores.get(best, 0.0) - self.scores.get(self.chosen, 0.0)
-        return best if gain > GAIN else None
+        """The best preset of those that are clearly better than the one that was chosen."""
+        least = self.scores.get(self.chosen, 0.0) + GAIN
+        better = [one for one in self.clear if self.scores[one] > least]
+        return max(better, key=self.scores.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as plain data."""
-        return {"chosen": self.chosen, "better": self.better, "f1": self.scores}
+        return {
+            "chosen": self.chosen,
+            "better": self.better,
+            "likely": self.likely,
+            "f1": self.scores,
+            "part_of_speech": self.column,
+        }
 
     def __str__(self) -> str:
         start = f"features: the preset {self.chosen}, by default"
+        if self.likely is not None and self.better in (None, self.likely):
+            maker = f"the labels look like those of {NAMES[self.likely]}"
+            start = f"{start}; {maker}, for which --preset {self.likely} is made"
         if not self.sequences:
             others = ", ".join(name for name in PRESETS if name != self.chosen)
-            return f"{start}; --preset takes others: {others}"
+            return f"{start}; --preset takes others: {others}" if self.likely is None else start
         tried = f"in a quick test with {self.sequences} of the sequences"
+        if self.better is None and self.likely is not None:
+            was, now = self.scores[self.chosen], self.scores[self.likely]
+            return f"{start}; {tried}, its F1 was {now:.3f} against {was:.3f}"
         if self.better is None:
             return f"{start}; {tried}, no other preset was better"
         was, now = self.scores[self.chosen], self.scores[self.better]
-        return (
-            f"{start}; {tried}, --preset {self.better} was better (F1 {now:.3f} against {was:.3f})"
-        )
+        found = f"was better (F1 {now:.3f} against {was:.3f})"
+        if self.better == CHUNKING and self.column is not None:
+            return f"{start}; {tried}, the preset chunking {found} with {self._naming()}"
+        return f"{start}; {tried}, --preset {self.better} {found}"
+
+    def _naming(self) -> str:
+        """Return how to say that a column holds parts of speech."""
+        if not all(re.fullmatch(r"column\d+", name) for name in self.columns):
+            return f"the column {self.column} as the part of speech: call it pos"
+        names = ["pos" if name == self.column else "_" for name in self.columns]
+        return f"--columns {','.join(['token', *names, 'tag'])}"
 
 
 def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
@@ -74,17 +111,28 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
     >>> advice.chosen, sorted(advice.scores)
     ('generic', ['addresses', 'citations', 'generic', 'ner'])
     >>> print(advise(addresses(20)))
-    features: the preset generic, by default; --preset takes others: citations, addresses, ner,
-    chunking, words
+    features: the preset generic, by default; the labels look like those of addresses, for which
+    --preset addresses is made
     """
     name = default_name(documents)
     if name is None:
         return None
-    if name in OF_TOKENS or len(documents) < LEAST or _of_characters(documents):
+    if name in OF_TOKENS or _of_characters(documents):
         return Advice(name, 0, {})
+    likely = _task_of({one.label for document in documents for one in document.segments or ()})
+    if len(documents) < LEAST:
+        return Advice(name, 0, {}, likely=likely)
     sample = _sample(documents)
-    scores = {one: _score(sample, one, outside) for one in PRESETS if one not in OF_TOKENS}
-    return Advice(name, len(sample), scores)
+    tried = {one: preset(one) for one in PRESETS if one not in OF_TOKENS}
+    column = _column_of_kinds(sample)
+    if column is not None:
+        tried[CHUNKING] = preset(CHUNKING, pos=column)
+    found = {one: _trial(sample, features, outside) for one, features in tried.items()}
+    scores = {one: trial.f1 for one, trial in found.items()}
+    clear = frozenset(one for one, trial in found.items() if _clear(trial, found[name]))
+    if likely is not None and _clear(found[name], found[likely]):
+        likely = None
+    return Advice(name, len(sample), scores, clear, column, tuple(sample[0].columns), likely)
 
 
 def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Advice | None:
@@ -98,7 +146,26 @@ def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Adv
     named = any(name in choices for name in ("features", "gazetteer"))
     if named or choices.get("stream") or choices.get("model") == "neural":
         return None
-    return advise(list(documents), str(choices.get("outside", "O")))
+    whole = [document for document in documents if document.known is None]
+    return advise(whole, str(choices.get("outside", "O")))
+
+
+def _task_of(labels: Iterable[str]) -> str | None:
+    """Return the preset of the task to which most labels belong, if two or more do.
+
+    Examples
+    --------
+    >>> _task_of(["StreetName", "PlaceName", "Recipient"]), _task_of(["title"]), _task_of(["NP"])
+    ('addresses', None, None)
+    """
+    parts = [{*re.findall(r"[a-z]+", re.sub("([A-Z])", r" \1", one).lower())} for one in labels]
+    parts += [{one.lower()} for one in labels if one.isupper()]
+    found = {
+        task: sum(not one.isdisjoint(words.split()) for one in parts)
+        for task, words in TASKS.items()
+    }
+    task = max(found, key=found.__getitem__)
+    return task if found[task] > 1 else None
 
 
 def _of_characters(documents: Sequence[Document]) -> bool:
@@ -106,10 +173,22 @@ def _of_characters(documents: Sequence[Document]) -> bool:
     return sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens)
 
 
+def _column_of_kinds(sample: Sequence[Document]) -> str | None:
+    """Return the first column that all documents have and that may hold parts of speech."""
+    for name in sample[0].columns:
+        if all(name in document.columns for document in sample):
+            values = [value for document in sample for value in document.columns[name]]
+            if all(isinstance(one, str) for one in values) and 1 < len(set(values)) <= KINDS:
+                return name
+    return None
+
+
 def _sample(documents: Sequence[Document]) -> list[Document]:
     """Return documents from all over the data, and no more tokens than can be tried quickly."""
     tokens = sum(len(document) for document in documents)
-    step = max(1, min(-(-tokens // MOST), len(documents) // LEAST))
+    segments = sum(len(document.segments or ()) for document in documents)
+    most = MOST * min(3.0, max(1.0, FEW * tokens / (MOST * max(segments, 1))))
+    step = max(1, min(math.ceil(tokens / most), len(documents) // LEAST))
     return list(documents[::step])
 
 
@@ -118,15 +197,37 @@ def _halves(sample: list[Document]) -> Iterator[tuple[list[Document], list[Docum
     yield sample[1::2], sample[::2]
 
 
-def _score(sample: list[Document], name: str, outside: str) -> float:
-    """Return the F1 of chains with a preset."""
+class _Trial(NamedTuple):
+    """The F1 of chains with some features, and the segments that they find."""
+
+    f1: float
+    right: set[tuple[int, Any]]  # the identity of a sequence, and a segment
+
+
+def _clear(one: _Trial, other: _Trial) -> bool:
+    """Say whether one finds more segments than the other, by over two standard errors.
+
+    Where both find a segment, or neither does, it says nothing; each of the others is as likely to
+    be found by the one or by the other if they are equal.
+    """
+    gained, lost = len(one.right - other.right), len(other.right - one.right)
+    return gained - lost > 2 * math.sqrt(gained + lost)
+
+
+def _trial(sample: list[Document], features: Features, outside: str) -> _Trial:
+    """Let chains with some features learn and answer."""
     from caesura.models import ChainCRF
 
     counts = []
+    right: set[tuple[int, Any]] = set()
     for train, test in _halves(sample):
         if not any(document.segments for document in train):
             continue
-        model = ChainCRF(preset(name), max_iterations=ITERATIONS, outside=outside, n_threads=None)
+        model = ChainCRF(features, max_iterations=ITERATIONS, outside=outside, n_threads=None)
         gold = [document.segments or () for document in test]
-        counts.append(segment_counts(gold, model.fit(train).predict(test), outside))
-    return Score(*map(sum, zip(*counts, strict=True))).f1 if counts else 0.0
+        found = model.fit(train).predict(test)
+        counts.append(segment_counts(gold, found, outside))
+        for i, (true, said) in enumerate(zip(gold, found, strict=True)):
+            right.update((id(test[i]), segment) for segment in {*true} & {*said})
+    f1 = Score(*map(sum, zip(*counts, strict=True))).f1 if counts else 0.0
+    return _Trial(f1, right)

@@ -65,10 +65,11 @@ def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
     corpus = read(path, reading, tokeniser=tokeniser)
     documents = listed(corpus, path)
     report_notes(corpus, path)
-    labelled(documents, path)
     left_out = set(corpus.notes.skipped_at)
     total = len(documents) + len(left_out)
-    return Gold(documents, [i for i in range(total) if i not in left_out], total)
+    read_at = [i for i in range(total) if i not in left_out]
+    places = [i for i, one in zip(read_at, documents, strict=True) if one.known is None]
+    return Gold(labelled(documents, path), places, total)
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> Gold:

@@ -29,6 +29,7 @@ COMMANDS = {
     "inspect": "Show the labels, features, size and largest weights of a model.",
     "explain": "Show which features led to each segment, against the best answer without it.",
     "convert": "Convert labelled sequences from one format to another.",
+    "split": "Split labelled sequences at random into files for training, development and tests.",
     "tune": "Search for the best settings by cross-validation.",
     "learning-curve": "Show how scores grow with the amount of training data.",
     "label": "Label texts in the browser, with a model that learns meanwhile.",

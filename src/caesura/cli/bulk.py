@@ -1,32 +1,39 @@
-"""``caesura segment --executor``: many files at once, each to a file of its own."""
+"""``caesura segment --executor``: many files at once, in parts."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caesura.cli.model_files import load_model
+from orjson import loads as json_of
+
+from caesura.cli.model_files import model_file
 from caesura.cli.output import emit, note, warn
 from caesura.cli.progress import Ticker
 from caesura.cli.reading import Reading, options_of
-from caesura.cli.scaling import Workers, engine, expanded
+from caesura.cli.scaling import Workers, engine
+from caesura.corpora.columns import NAME_TEXT
+from caesura.corpora.detection import SUFFIXES
+from caesura.corpora.files import unpacked_suffix
 from caesura.errors import CaesuraError, InvalidInput, counted, message
-from caesura.ready import resolve
 
 if TYPE_CHECKING:
     from caesura.scale import Manifest
 
-__all__ = ["segment_many"]
+__all__ = ["failures", "inputs_of", "part_options", "put_aside", "segment_many"]
 
+BAD = ".bad.jsonl"  # the end of the names of files of records that were put aside
+TEXT_OPTION = "pass --text-column"
 FORMS = ("jsonl", "conll", "csv", "parquet", "xlsx", "text")
 SHOWN = 3  # failures that an error lists
 
 
 def segment_many(
     model: Path,
-    places: tuple[str, str],
+    where: tuple[str, str],
     to: str,
     trust: bool,
     reading: Reading,
@@ -34,7 +41,7 @@ def segment_many(
     json: bool,
 ) -> None:
     """Segment the files of a pattern into a folder; raise if some of them failed."""
-    pattern, folder = places
+    pattern, folder = where
     if to not in FORMS:
         raise InvalidInput(message("--to", to, f"one of {', '.join(FORMS)}", "pass one of them"))
     if pattern == "-" or folder == "-":
@@ -42,56 +49,89 @@ def segment_many(
         raise InvalidInput(
             f"--executor: got {came}, expected files and a folder, as 'new/*.txt' -o segmented"
         )
-    loaded = load_model(model, trust=trust)
-    paths = expanded([pattern], "INPUT")
+    file, paths = model_file(model), inputs_of(pattern)
     _check_folder(folder, paths)
-    options = _options(paths, reading, loaded.tokeniser_)
+    options = _options(paths, reading)
     from caesura.scale import segment_files
 
     began = time.perf_counter()
-    with (
-        Ticker(what="files", stage="segmenting", total=len(paths)) as ticker,
-        engine(workers) as one,
-    ):
+    with Ticker(what="parts", stage="segmenting") as ticker, engine(workers) as one:
         finished: list[Any] = []
 
-        def progress(part: Any) -> None:
+        def progress(part: Any, total: int) -> None:
             finished.append(part)
-            ticker(len(finished))
+            ticker(len(finished), share=len(finished) / total)
 
         made = segment_files(
-            resolve(model),
+            file,
             paths,
             folder,
             to=to,
             executor=one,
             trust=trust,
             progress=progress,
+            **part_options(workers.part_size),
             **options,
         )
     _report(made, time.perf_counter() - began, json)
 
 
+def inputs_of(pattern: str) -> list[str]:
+    """Return the files that a path or URL with wildcards means."""
+    from caesura.scale.places import matching
+
+    found = matching(pattern)
+    if not found:
+        remedy = "correct it, with quotes around patterns"
+        raise InvalidInput(message("INPUT", pattern, "a file or a pattern of some", remedy))
+    return found
+
+
+def part_options(size: float | None) -> dict[str, Any]:
+    """Return the size of parts as the library takes it, if one is given."""
+    if size is not None and not size > 0:
+        expected = "a number of megabytes above 0"
+        raise InvalidInput(message("--part-size", size, expected, "correct the number"))
+    return {} if size is None else {"part_size": size}
+
+
 def _check_folder(folder: str, paths: list[str]) -> None:
     """Raise if parts cannot be written, or would be among the input files."""
-    if os.path.exists(folder) and not os.path.isdir(folder):
+    if os.path.isfile(folder):
         raise InvalidInput(f"--output: got the file {folder}, expected a folder for --executor")
-    places = {os.path.realpath(os.path.dirname(path) or ".") for path in paths}
-    if os.path.realpath(folder) in places:
+    if _place(folder) in {_place(os.path.dirname(path) or ".") for path in paths}:
         raise InvalidInput(
             f"--output: got {folder}, which has the input files, expected a folder of its own; "
             "choose another"
         )
 
 
-def _options(paths: list[str], reading: Reading, tokeniser: Any) -> dict[str, Any]:
+def _place(folder: str) -> str:
+    """Return the one name of a folder."""
+    return folder.rstrip("/") if "://" in folder else os.path.realpath(folder)
+
+
+def _options(paths: list[str], reading: Reading) -> dict[str, Any]:
     """Return how all files are read, or raise if some need other options."""
-    found = options_of(paths[0], reading, tokeniser, "text", ())
-    for path in paths[1:]:
-        if options_of(path, reading, tokeniser, "text", ()) != found:
+    found: dict[str, Any] | None = None
+    for path in paths:
+        _check_form(path, reading)
+        mine = options_of(path, reading, None, "text", ())
+        found = mine if found is None else found
+        if mine != found:
             expected = f"a file in the same format as {paths[0]}"
             raise InvalidInput(message("INPUT", path, expected, "segment it by itself"))
-    return {name: value for name, value in found.items() if name != "on_error"}
+    left = {"on_error"} | ({"tokeniser"} if reading.tokeniser in (None, "auto") else set())
+    return {name: value for name, value in (found or {}).items() if name not in left}
+
+
+def _check_form(path: str, reading: Reading) -> None:
+    """Raise if the name of a file that is far away does not tell its format."""
+    known = (*SUFFIXES, ".txt")
+    if "://" in path and reading.format is None and unpacked_suffix(path) not in known:
+        name = posixpath.basename(path)
+        expected = "a name that tells the format"
+        raise InvalidInput(message("INPUT", name, expected, "pass --format"))
 
 
 def _report(made: Manifest, seconds: float, json: bool) -> None:
@@ -103,15 +143,35 @@ def _report(made: Manifest, seconds: float, json: bool) -> None:
         emit(made.as_json() | {"output": made.folder, "seconds": round(seconds, 3)})
     else:
         pace = f" ({fresh / seconds:,.0f} in a second)" if seconds > 1 and fresh else ""
-        cut = f"{counted(made.sequences, 'sequence')} in {counted(len(made.parts), 'file')}"
+        cut = f"{counted(made.sequences, 'sequence')} in {counted(len(made.parts), 'part')}"
         already = f", {there:,} of them finished before" if there else ""
         note(f"{cut}{already}{pace}: {made.folder}")
     if bad:
-        warn(f"{counted(bad, 'record')} cannot be segmented: {made.folder}/*.bad.jsonl")
-    if made.failed:
-        shown = "; ".join(f"{one.input}: {one.failure}" for one in made.failed[:SHOWN])
-        more = "; ..." if len(made.failed) > SHOWN else ""
-        raise CaesuraError(
-            f"{len(made.failed):,} of {counted(len(made.parts), 'file')} failed: {shown}{more}; "
-            "correct them, and run the same command again: finished files are kept"
-        )
+        where = next(part.output for part in made.parts if part.quarantined)
+        put_aside(bad, where + BAD, made.sequences)
+    if not made.sequences and not made.failed and not bad:
+        warn("got no sequences; are the files empty?")
+    problems = [(one.input, one.failure or "") for one in made.failed]
+    if problems:
+        raise failures(problems, len(made.parts), "part")
+
+
+def put_aside(count: int, place: str, good: int) -> None:
+    """Warn of records that were put aside, and name the first; raise if there are no others."""
+    from caesura.scale.places import read_text
+
+    first = json_of(read_text(place).partition("\n")[0])["error"].replace(NAME_TEXT, TEXT_OPTION)
+    said = f"{counted(count, 'record')} cannot be read or segmented, for example {first}"
+    if not good:
+        raise CaesuraError(f"{said}; no others were found: see {place}")
+    warn(f"{said}; they are in {os.path.dirname(place)}/*{BAD}")
+
+
+def failures(problems: list[tuple[str, str]], count: int, noun: str) -> CaesuraError:
+    """Return an error that lists the first of some files that failed, and why."""
+    texts = [why if why.startswith(name) else f"{name}: {why}" for name, why in problems[:SHOWN]]
+    more = "; ..." if len(problems) > SHOWN else ""
+    return CaesuraError(
+        f"{len(problems):,} of {counted(count, noun)} failed: {'; '.join(texts)}{more}; correct "
+        f"them, and run the same command again: finished {noun}s are kept"
+    )

@@ -75,9 +75,12 @@ def convert(
         to = "csv"  # from table to table
     given = {name: value for name, value in options.items() if value is not None}
     carried: dict[str, None] = {}
+    partial = 0
 
     def documents() -> Iterator[Document]:
+        nonlocal partial
         for count, document in enumerate(corpus, 1):
+            partial += document.known is not None
             carried.update(dict.fromkeys(document.carried))
             if count % 256 == 0:
                 ticker(count, share=meter.share())
@@ -89,6 +92,8 @@ def convert(
     if carried and form not in ("jsonl", *CARRYING):
         listed = ", ".join(list(carried)[:12])
         warn(f"{form} has no place for {listed}; take csv, parquet, xlsx or jsonl")
+    if partial and form != "jsonl":
+        warn(f"{form} has no place for partial labels: {counted(partial, 'sequence')} without any")
     skipped = report_notes(corpus, input)
     if not count:
         warn(f"{input}: got no sequences; is the input empty?")

@@ -42,11 +42,12 @@ class Summary(NamedTuple):
     tokens: int
     longest: int  # sequence
     segments: int
-    outside: int  # tokens outside segments
+    outside: int  # tokens outside segments, of sequences that are labelled in full
     labels: list[Label]
     empty: int  # sequences without tokens
     repeated: int  # sequences that are there more than once, with the same segments
     contradictory: list[tuple[int, int]]  # the numbers, from 1, of two that differ in segments
+    partial: int  # sequences that are labelled only in part
 
     @property
     def warnings(self) -> list[str]:
@@ -83,14 +84,18 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
     longest: dict[str, int] = {}
     first_of: dict[tuple[str, ...], tuple[int, tuple[Segment, ...]]] = {}
     contradictory: list[tuple[int, int]] = []
-    inside = repeated = 0
+    rest = repeated = partial = 0
     for number, document in enumerate(documents, 1):
-        segments = tuple(s for s in document.segments or () if s.label != outside)
+        given = document.segments if document.known is None else document.known.segments
+        segments = tuple(s for s in given or () if s.label != outside)
         for start, end, label in segments:
             counts[label] += 1
             sums[label] += end - start
             longest[label] = max(longest.get(label, 0), end - start)
-            inside += end - start
+        if document.known is not None:  # it agrees with any other labels
+            partial += 1
+            continue
+        rest += len(document) - sum(end - start for start, end, _ in segments)
         if document.tokens and any(document.tokens):  # those of signals are empty
             earlier, said = first_of.setdefault(document.tokens, (number, segments))
             if said != segments:
@@ -107,11 +112,12 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
         tokens=sum(sizes),
         longest=max(sizes, default=0),
         segments=counts.total(),
-        outside=sum(sizes) - inside,
+        outside=rest,
         labels=labels,
         empty=sizes.count(0),
         repeated=repeated,
         contradictory=contradictory,
+        partial=partial,
     )
 
 
@@ -138,6 +144,9 @@ def show(parts: Sequence[tuple[str, Summary]]) -> None:
             for name, s in parts
         ],
     )
+    for name, s in parts:
+        if s.partial:
+            say(f"{name}: {counted(s.partial, 'sequence')} labelled only in part")
     say()
     rest = [(name, {label.name: label for label in s.labels}) for name, s in parts[1:]]
     header = ["label", "segments", "longest", "mean length", *(name for name, _ in rest)]

@@ -1,4 +1,4 @@
-"""``caesura demo``: learn to read references from examples made here, and read new ones."""
+"""``caesura demo``: train on references that are made here, and segment new ones."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from caesura.demo.database import Stored
-    from caesura.demo.trial import Data, Doubt, Learnt
-    from caesura.extraction import Records
-    from caesura.models.calibration import Confident
+    from caesura.demo.trial import Answer, Data, Doubt, Learnt
 
 __all__ = ["demo"]
 
-SHOWN = 10  # references
-MODEL, TRAIN, DEV, TEST = "citations.model", "train.jsonl", "dev.jsonl", "test.jsonl"
+SHOWN = 5  # references of each kind
+MODEL, TRAIN, DEV = "citations.model", "train.jsonl", "dev.jsonl"
+TEST, UNSEEN = "test.jsonl", "unseen-styles.jsonl"
 TEXTS, ROWS, SETTINGS = "references.txt", "references.csv", "settings.toml"
 
 
@@ -38,10 +37,16 @@ class Outcome(NamedTuple):
     made: Data
     semi: Learnt
     chain: Learnt
-    found: list[list[Confident]]  # of the unseen styles
-    records: Records  # of those that are shown
-    doubt: Doubt
-    stored: Stored  # all references of the unseen styles
+    known: list[Answer]  # new records in the styles of the training data, the surest first
+    unseen: list[Answer]  # the same in other styles
+    doubt_known: Doubt
+    doubt_unseen: Doubt
+    stored: Stored  # all new records in the styles of the training data
+
+    @property
+    def shown(self) -> list[Answer]:
+        """The answers that are printed, in this order."""
+        return self.known + self.unseen
 
     @property
     def labels(self) -> list[str]:
@@ -69,25 +74,30 @@ def demo(
 ) -> None:
     """Train on references, segment new ones and load them into a database.
 
-    The data is made here, from facts about real publications in seventeen citation styles. The test
-    has other publications, and three styles that the training data does not have.
+    The references are generated from facts about real publications in seventeen citation styles.
+    The test data has other publications, in the styles of the training data and in three others.
     """
     from caesura.demo.database import store
-    from caesura.demo.trial import SURE, data, doubt, learn
+    from caesura.demo.trial import answers, data, doubt, learn
 
     screen = _console(quiet or json)
     _folder(output)
     made = data(n, seed)
     _show_data(screen, made)
-    with _waiting(screen, "Learning a token CRF, to compare with ..."):
+    with _waiting(screen, "Training a token CRF for comparison ..."):
         chain = learn("chain", made)
-    with _waiting(screen, "Learning a semi-CRF ..."):
+    with _waiting(screen, "Training a semi-CRF ..."):
         semi = learn("semi", made)
-    found = semi.model.predict_confident(made.unseen, threshold=SURE)
-    records = semi.model.extract(made.unseen[:SHOWN])
-    stored = store(semi.model, (one.text or "" for one in made.unseen), output)
-    worth = doubt(made.unseen, found)
-    outcome = Outcome(made, semi, chain, found, records, worth, stored)
+    outcome = Outcome(
+        made,
+        semi,
+        chain,
+        answers(semi.model, made.test[:SHOWN]),
+        answers(semi.model, made.unseen[:SHOWN]),
+        doubt(semi.model, made.test),
+        doubt(semi.model, made.unseen),
+        store(semi.model, (one.text or "" for one in made.test), output),
+    )
     _write(outcome, output)
     if json:
         sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
@@ -111,19 +121,24 @@ def _write(outcome: Outcome, output: Path) -> None:
     """Write the data, the model, and the references that are shown as text and as rows."""
     from caesura.corpora import write_jsonl
 
-    made, shown = outcome.made, outcome.made.unseen[:SHOWN]
-    for name, documents in ((TRAIN, made.train), (DEV, made.dev), (TEST, made.unseen)):
+    made = outcome.made
+    for name, documents in (
+        (TRAIN, made.train),
+        (DEV, made.dev),
+        (TEST, made.test),
+        (UNSEEN, made.unseen),
+    ):
         write_jsonl(output / name, documents, form="text")
     for lexicon in made.lexicons:
         entries = "".join(" ".join(entry) + "\n" for entry in lexicon.entries)
         (output / f"{lexicon.name}.txt").write_text(entries, encoding="utf-8")
     (output / SETTINGS).write_text(_settings(outcome), encoding="utf-8")
     outcome.semi.model.set_params(n_threads=None).save(output / MODEL)
-    texts = "".join(f"{document.text}\n" for document in shown)
-    (output / TEXTS).write_text(texts, encoding="utf-8")
-    columns = outcome.records.columns()
+    texts = [one.record.text for one in outcome.shown]
+    (output / TEXTS).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    columns = outcome.semi.model.extract(texts).columns()
     names = ["text", *outcome.labels]
-    empty = [None] * len(outcome.records)  # a small n may lack a label
+    empty = [None] * len(texts)  # a small n may lack a label
     with open(output / ROWS, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(names)
@@ -158,22 +173,24 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "test": len(outcome.made.test),
         "semi": scores(outcome.semi),
         "chain": scores(outcome.chain),
-        "doubt": outcome.doubt._asdict(),
+        "doubt_known_styles": outcome.doubt_known._asdict(),
+        "doubt_unseen_styles": outcome.doubt_unseen._asdict(),
         "database": outcome.stored._asdict() | {"path": str(outcome.stored.path), "table": TABLE},
         "references": [
             {
-                "text": record.text,
+                "text": one.record.text,
                 "fields": [
                     {
-                        "label": label,
-                        "text": value.value,
-                        "probability": round(one.probability, 6),
-                        "review": one.review,
+                        "label": field.label,
+                        "text": field.value,
+                        "probability": round(field.probability, 6),
+                        "review": field.review,
+                        "error": field.error,
                     }
-                    for (label, value), one in zip(record.fields, found, strict=True)
+                    for field in one.fields
                 ],
             }
-            for record, found in zip(outcome.records, outcome.found, strict=False)
+            for one in outcome.shown
         ],
     }
 
@@ -204,38 +221,51 @@ def _waiting(screen: Console, doing: str) -> contextlib.AbstractContextManager[o
 def _show_data(screen: Console, made: Data) -> None:
     from caesura.demo import HELD_OUT_STYLES, RECORDS, STYLES
 
+    held_out = f"{', '.join(HELD_OUT_STYLES[:-1])} and {HELD_OUT_STYLES[-1]}"
     screen.print(
-        f"{len(RECORDS)} publications in {len(STYLES)} citation styles, with slips and gaps as on "
-        f"the web.\nLearning from {len(made.train)} references in "
-        f"{len(STYLES) - len(HELD_OUT_STYLES)} styles. {', '.join(HELD_OUT_STYLES[:-1])} and "
-        f"{HELD_OUT_STYLES[-1]} are kept for the test, and so are {len(made.test)} publications."
+        f"{len(RECORDS)} publications in {len(STYLES)} citation styles, with typical errors of "
+        f"references on the web.\nTraining on {len(made.train)} references in "
+        f"{len(STYLES) - len(HELD_OUT_STYLES)} styles. The styles {held_out} and "
+        f"{len(made.test)} publications are held out."
     )
 
 
 def _show_references(screen: Console, outcome: Outcome) -> None:
-    from rich.text import Text
+    from caesura.demo.trial import SURE
 
     colours = _colours(outcome.labels)
     screen.print(
-        f"\n{SHOWN} of those publications in the styles that were not seen. Beside each field is "
-        "the probability that it is exactly right, and a ? where a person should look."
+        f"\n{len(outcome.known)} of these publications in the styles of the training data. Each "
+        f"field has the probability that it is exactly right,\nand a ? if it is below {SURE}."
     )
-    for record, found in zip(outcome.records, outcome.found, strict=False):
-        line = Text(record.text)
-        for label, value in record.fields:
-            line.stylize(colours[label], value.start, value.end)
-        screen.print()
-        screen.print(line)
-        for (label, value), one in zip(record.fields, found, strict=True):
-            style = "bold yellow" if one.review else "dim"
-            fact = Text.assemble(
-                (f"  {'?' if one.review else ' '} {one.probability:4.2f}  ", style),
-                (f"{label:13}", colours[label]),
-                str(value.value),
-            )
-            if screen.is_terminal:
-                fact.truncate(screen.width, overflow="ellipsis")
-            screen.print(fact)
+    for one in outcome.known:
+        _show_answer(screen, one, colours)
+    screen.print(f"\nThe limits: {len(outcome.unseen)} in the styles that were held out.")
+    for one in outcome.unseen:
+        _show_answer(screen, one, colours)
+
+
+def _show_answer(screen: Console, answer: Answer, colours: dict[str, str]) -> None:
+    from rich.text import Text
+
+    line = Text(answer.record.text)
+    for label, value in answer.record.fields:
+        line.stylize(colours[label], value.start, value.end)
+    screen.print()
+    screen.print(line)
+    for field in answer.fields:
+        fact = Text.assemble(
+            (
+                f"  {'?' if field.review else ' '} {field.probability:4.2f}  ",
+                "bold yellow" if field.review else "dim",
+            ),
+            (f"{field.label:13}", colours[field.label]),
+            field.value,
+        )
+        wrong = f"  <- {field.error}" if field.error else ""
+        if screen.is_terminal:
+            fact.truncate(screen.width - len(wrong), overflow="ellipsis")
+        screen.print(fact.append(wrong, "bold red"))
 
 
 def _colours(labels: Sequence[str]) -> dict[str, str]:
@@ -269,12 +299,11 @@ def _show_database(screen: Console, outcome: Outcome) -> None:
 
     stored = outcome.stored
     screen.print(
-        f"All {stored.rows} references in unseen styles are rows of the table {TABLE} in "
-        f"{visible(str(stored.path))}, {stored.review} of them marked for review. A question "
-        "to it:"
+        f"All {stored.rows} references in known styles are now rows of the table {TABLE} in "
+        f"{visible(str(stored.path))}; {stored.review} are marked for review. A query:"
     )
     if stored.kind == "SQLite":
-        screen.print("It is a file of SQLite; with caesura[records] installed it is one of DuckDB.")
+        screen.print("This is an SQLite file; with caesura[records] installed it is a DuckDB file.")
     screen.print()
     screen.print(QUERY, style="bold")
     names, rows = ask(stored)
@@ -300,12 +329,16 @@ def _columns(rows: Sequence[Sequence[object]], most: int = 50) -> list[str]:
 
 
 def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
-    worth = outcome.doubt
+    screen.print()
+    for where, one in (("known", outcome.doubt_known), ("unseen", outcome.doubt_unseen)):
+        screen.print(
+            f"In {where} styles, {one.flagged} of {one.segments} fields have a ?, and "
+            f"{one.flagged_wrong} of these are wrong. Of the others, "
+            f"{100 * one.passed_right:.1f} % are right."
+        )
     screen.print(
-        f"\nOf all {worth.segments} fields in unseen styles, {worth.flagged} have a ?, and "
-        f"{worth.flagged_wrong} of these are wrong. Of the others, "
-        f"{100 * worth.passed_right:.1f} % are right.\nThe ten as a table, a column for each "
-        f"field: {visible(str(output / ROWS))}"
+        f"The references above as a table with a column for each field: "
+        f"{visible(str(output / ROWS))}"
     )
     _show_database(screen, outcome)
     screen.print("\nTo try next:")
@@ -324,15 +357,14 @@ def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
 
 
 def _doubtful(outcome: Outcome) -> tuple[str, str]:
-    """Return the shortest reference with a doubtful field, and the label of the field."""
-    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
+    """Return the shortest reference with a field for review, and the label of the field."""
     asked = [
-        (not one.review, len(document.text or ""), one.probability, document.text or "", one)
-        for document, found in shown
-        for one in found
+        (not field.review, len(one.record.text), field.probability, one.record.text, field.label)
+        for one in outcome.shown
+        for field in one.fields
     ]
-    *_, text, one = min(asked, key=lambda fact: fact[:3])
-    return text, str(one.segment.label)
+    *_, text, label = min(asked)
+    return text, label
 
 
 def _program() -> str:

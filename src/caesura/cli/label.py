@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from caesura import corpora
 from caesura.cli.command import command
 from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import check_apart, check_output, note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, read, report_notes, tokeniser_of
-from caesura.cli.serving import Address, announce, check_installed, hosts_of, tokens_of
+from caesura.cli.serving import (
+    Address,
+    announce,
+    check_installed,
+    hosts_of,
+    listening_at,
+    tokens_of,
+)
+from caesura.cli.training import TABLES, columns_of
+from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
 
 __all__ = ["label"]
@@ -66,6 +77,7 @@ class Texts(NamedTuple):
 @command(
     "caesura label references.txt -o labels.jsonl --labels author,title,year\n"
     "caesura label new.txt -o labels.jsonl --model citations.model --open\n"
+    "caesura label doubtful.csv -o labels.jsonl --model citations.model --review\n"
     "caesura train labels.jsonl -o my.model"
 )
 def label(
@@ -95,6 +107,14 @@ def label(
             help="Start with these labels, as in author,title,year; default: those of the model.",
         ),
     ] = None,
+    review: Annotated[
+        bool,
+        typer.Option(
+            "--review",
+            help="Show the labels in DATA as suggestions to check, as those in a review file or in "
+            "the output of segment; by default texts with labels count as labelled.",
+        ),
+    ] = False,
     every: Annotated[
         int, typer.Option(min=1, help="Learn anew after this many newly labelled texts.")
     ] = 5,
@@ -110,7 +130,7 @@ def label(
     check_installed("caesura label")
     from caesura.server.label_api import label_application
     from caesura.server.project import Project
-    from caesura.server.running import listening, run
+    from caesura.server.running import run
     from caesura.server.teaching import Teacher
 
     if output.suffix != ".jsonl":
@@ -121,21 +141,18 @@ def label(
     loaded = None if model is None else load_model(model, trust=trust)
     reading = Reading(**texts._asdict())
     cutter = tokeniser_of(reading.tokeniser) or (loaded.tokeniser_ if loaded else "words")
-    corpus = read(data, reading, tokeniser=cutter, format="text", labels=())
-    documents = listed(corpus, data)
-    report_notes(corpus, data)
-    if not documents:
-        raise InvalidInput(f"{data}: got no texts, expected at least one to label")
     given = [name.strip() for name in (labels or "").split(",") if name.strip()]
     if "O" in given:
         raise InvalidInput("--labels: got O, expected other names; tokens in no segment are O")
-    project = Project(documents, output, [*given, *(loaded.labels_ if loaded else ())])
+    given += loaded.labels_ if loaded else ()
+    documents = _documents(data, reading, cutter, given)
+    project = Project(documents, output, given, review)
     if project.lost:
         warn(f"{counted(project.lost, 'action')} in the journal on texts that {data} lacks")
     teacher = Teacher(project, loaded, every)
     app = label_application(project, teacher, tokens=tokens, hosts=hosts_of(address, tokens))
     try:
-        with listening(address.host, address.port) as made:
+        with listening_at(address) as made:
             announce(address, made.getsockname()[1], f"{counted(len(documents), 'text')} to label")
             teacher.start()
             try:
@@ -145,3 +162,23 @@ def label(
     finally:
         project.close()
         note(f"labels: {output}")
+
+
+def _documents(data: str, reading: Reading, tokeniser: Any, labels: list[str]) -> list[Document]:
+    """Return the texts; columns of a table that are named like labels hold segments."""
+    form = reading.format or corpora.detect(data)
+    columns = columns_of(data, form, reading.encoding) if form in TABLES else []
+    corpus = read(
+        data,
+        reading,
+        tokeniser=tokeniser,
+        format="text",
+        labels=[label for label in labels if label in columns],
+    )
+    documents = listed(corpus, data)
+    report_notes(corpus, data)
+    if not documents:
+        raise InvalidInput(f"{data}: got no texts, expected at least one to label")
+    if form in TABLES:  # a row with nothing but its text has no labels yet
+        documents = [one if one.segments else replace(one, segments=None) for one in documents]
+    return documents

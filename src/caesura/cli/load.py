@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from caesura.cli.bulk_load import Loading, load_many
 from caesura.cli.command import command
 from caesura.cli.knowing import known_of
-from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.piping import piped_format
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.rules import Rules
+from caesura.cli.scaling import check_alone
 from caesura.errors import CaesuraError, InvalidInput, counted
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ __all__ = ["load"]
 
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
 ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
+ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
 ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
 REMEDIES = {  # what the library advises, in options
     "replace=True": "--replace",
@@ -155,7 +158,8 @@ class Work(NamedTuple):
 @command(
     "caesura load citations.model new.csv --text-column reference --into references.duckdb\n"
     "caesura load citations.model new.txt --into references.duckdb --known author=people.name\n"
-    "caesura load citations.model new.txt --into postgresql://me@localhost/library --table papers"
+    "caesura load citations.model new.txt --into postgresql://me@localhost/library --table papers\n"
+    "caesura load citations.model 'new/*.txt' --into references.duckdb --executor 8"
 )
 def load(
     model: ModelFile,
@@ -164,30 +168,37 @@ def load(
         typer.Argument(
             metavar="INPUT",
             help="Read this file: text with a record on each line, CSV, JSON lines or another "
-            "format.",
+            "format. With --executor, a pattern of files, or a URL such as s3://bucket/*.txt.",
         ),
     ],
     target: Target,
     given: Input = Input(),  # noqa: B008 - a frozen tuple
     work: Work = Work(),  # noqa: B008
+    loading: Loading = Loading(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Segment strings and write them as rows to a database or to Parquet files.
 
     A load may be stopped at any moment and started again: it goes on where it was, and no row is
     lost or written twice.
+
+    With --executor, workers segment many files, or parts of large ones, at once, and write their
+    rows to the folder of parts; this process loads them. Records that cannot be read are put aside
+    in files of their own there.
     """
     from caesura import records
 
     hush(work.quiet)
+    if loading.executor is not None:
+        _many(model, input, target, given, work, loading, json)
+        return
+    check_alone(loading)
     loaded = load_model(model, work.threads, trust=work.trust)
     if input == "-" and given.format is None:
         asked = (given.text_column, given.id_column, given.carry)
         form: Any = piped_format(any(one is not None for one in asked))
         given = given._replace(format=form)
-    rules = None if work.constraints is None else Rules(work.constraints).take(0)
-    if isinstance(rules, list):
-        raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")
+    rules = _rules(work)
     known = None
     if work.known:
         known = known_of(loaded, work.known, target.into, target.table)
@@ -211,6 +222,32 @@ def load(
         except CaesuraError as error:
             raise _with_options(error) from None
     _report(done, json)
+
+
+def _rules(work: Work) -> Any:
+    """Return the constraints of all records."""
+    rules = None if work.constraints is None else Rules(work.constraints).take(0)
+    if isinstance(rules, list):
+        raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")
+    return rules
+
+
+def _many(
+    model: Path, input: str, target: Target, given: Input, work: Work, loading: Loading, json: bool
+) -> None:
+    """Load many files on an executor."""
+    for option, value in (("--known", work.known), ("--threads", work.threads)):
+        if value:
+            raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
+    arguments = {**target._asdict(), **_arguments(given)}
+    arguments.pop("on_error")  # what cannot be read is put aside
+    names = ("threshold", "verbatim", "batch", "trust")
+    arguments |= {name: getattr(work, name) for name in names}
+    arguments |= {"constraints": _rules(work), "model_name": model.stem}
+    try:
+        load_many(model_file(model), input, loading, arguments, json)
+    except CaesuraError as error:
+        raise _with_options(error) from None
 
 
 def _arguments(given: Input) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from caesura.cli.output import note
 from caesura.errors import InvalidInput, message
 from caesura.ready import READY, resolve
 
-__all__ = ["ModelFile", "Trust", "is_model", "load_model"]
+__all__ = ["ModelFile", "Trust", "is_model", "load_model", "model_file"]
 
 Trust = Annotated[
     bool,
@@ -26,7 +26,7 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help=f"What caesura train wrote, or a model that comes with Caesura: {', '.join(READY)}.",
+        help=f"Use this model file, or a ready-made model: {', '.join(READY)}.",
     ),
 ]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
@@ -50,12 +50,8 @@ def is_model(path: str | Path) -> bool:
         return False
 
 
-def load_model(
-    path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
-) -> Any:
-    """Return the model in a file, with some parameters changed."""
-    from caesura.models import load
-
+def model_file(path: str | Path) -> Path:
+    """Return the file of a model, or say why there is none."""
     file, names = resolve(path), ", ".join(READY)
     if not file.exists():
         remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"
@@ -64,7 +60,16 @@ def load_model(
         raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
     if str(path) in READY and file == Path(path):
         note(f"{path}: taking the file here, not the model of this name that comes with Caesura")
-    model = load(file, trust)
+    return file
+
+
+def load_model(
+    path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
+) -> Any:
+    """Return the model in a file, with some parameters changed."""
+    from caesura.models import load
+
+    model = load(model_file(path), trust)
     if not hasattr(model, "kind"):
         raise InvalidInput(
             f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "

@@ -21,7 +21,7 @@ from caesura.cli.progress import listed
 from caesura.documents import Document
 from caesura.documents.fitting import AUTO
 from caesura.documents.tokenisers import is_linear
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, counted
 from caesura.segments.tags import READ_ILL_FORMED
 
 __all__ = [
@@ -329,8 +329,18 @@ def report_notes(corpus: object, path: str | Path) -> int:
     return int(notes.n_skipped)
 
 
-def labelled(documents: list[Document], path: str | Path) -> list[Document]:
+def labelled(documents: list[Document], path: str | Path, in_part: bool = False) -> list[Document]:
     """Return the documents if all have labels, or raise.
+
+    Parameters
+    ----------
+    documents : list of Document
+        What was read.
+    path : path
+        Their file.
+    in_part : bool
+        Whether those that are labelled only in part are kept; otherwise a warning says how many
+        are left out.
 
     Examples
     --------
@@ -342,12 +352,17 @@ def labelled(documents: list[Document], path: str | Path) -> list[Document]:
     if not documents:
         raise InvalidInput(f"{path}: got no sequences, expected at least one; is the file empty?")
     for i, document in enumerate(documents, 1):
-        if document.segments is None:
+        if document.segments is None and document.known is None:
             raise InvalidInput(
                 f"{path}: got sequence {i} without segments, expected labelled sequences; give "
                 "segments, spans or tags in it"
             )
-    return documents
+    whole = documents if in_part else [one for one in documents if one.known is None]
+    if not whole:
+        raise InvalidInput(f"{path}: got only partial labels, expected some sequences with all")
+    if left := len(documents) - len(whole):
+        warn(f"{path}: left out {counted(left, 'sequence')} labelled only in part")
+    return whole
 
 
 @contextlib.contextmanager

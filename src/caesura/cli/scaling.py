@@ -15,7 +15,8 @@ from caesura.cli.reading import Reading, read
 from caesura.documents.fitting import AUTO
 from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
 
-__all__ = ["FilePart", "Scaling", "Workers", "check_alone", "check_parted", "engine", "expanded"]
+__all__ = ["FilePart", "Scaling", "TrialWorkers", "Workers", "check_alone", "check_parted"]
+__all__ += ["engine", "expanded"]
 
 CONNECT = 20  # seconds that a scheduler has to answer
 
@@ -38,10 +39,35 @@ Scheduler = Annotated[
 ]
 
 
+PartSize = Annotated[
+    float | None,
+    typer.Option(
+        "--part-size",
+        help="Split files of text, JSON lines and Parquet into parts of about this many "
+        "megabytes for --executor. Default: 16.",
+    ),
+]
+
+
 class Workers(NamedTuple):
     """Who works on the files."""
 
     executor: Executor = None
+    scheduler: Scheduler = None
+    part_size: PartSize = None
+
+
+class TrialWorkers(NamedTuple):
+    """Who tries settings."""
+
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            help="Try settings in this many processes, or on dask or ray, one fold at a time. "
+            "Default: one after the other, in this process.",
+        ),
+    ] = None
     scheduler: Scheduler = None
 
 
@@ -60,7 +86,7 @@ class Scaling(NamedTuple):
     ] = None
 
 
-def check_alone(workers: Workers | Scaling) -> None:
+def check_alone(workers: Any) -> None:
     """Raise if there is no executor that the other options are for."""
     for name in workers._fields[1:]:
         value = getattr(workers, name)
@@ -108,7 +134,7 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
 
 
 @contextmanager
-def engine(workers: Workers | Scaling) -> Iterator[Any]:
+def engine(workers: Any) -> Iterator[Any]:
     """Yield what the library takes as executor."""
     name = workers.executor or ""
     if name.isdigit():

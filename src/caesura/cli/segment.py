@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.answers import confident
 from caesura.cli.bulk import segment_many
 from caesura.cli.command import command
-from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
+from caesura.cli.forms import TABLES, Style, beside, check_form, form_of
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, naming, read, report_notes
+from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.reviewing import FORMS as REVIEWS
 from caesura.cli.reviewing import Review
-from caesura.cli.rules import Rules
 from caesura.cli.scaling import Workers, check_alone
+from caesura.cli.segmenting import Run
 from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
-from caesura.documents import Document
-from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
+from caesura.errors import InvalidInput, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
@@ -125,7 +121,7 @@ def segment(
         typer.Argument(
             metavar="INPUT",
             help="Read this file: text with a sequence on each line, or any corpus. With "
-            "--executor, a pattern of files.",
+            "--executor, a pattern of files, or a URL such as s3://bucket/*.txt.",
         ),
     ] = "-",
     output: Annotated[
@@ -133,7 +129,8 @@ def segment(
         typer.Option(
             "--output",
             "-o",
-            help="Write to this file; - is the standard output. With --executor, a folder.",
+            help="Write to this file; - is the standard output. With --executor, a folder or a "
+            "URL such as s3://bucket/out.",
         ),
     ] = "-",
     asking: Asking = Asking(),  # noqa: B008 - a frozen tuple
@@ -147,8 +144,10 @@ def segment(
     places once all are complete. Other columns of the input are carried through unchanged. JSON
     lines, CoNLL and tables are forms that caesura train reads.
 
-    With --executor, many files are segmented at once, each to a file of its own in the output
-    folder. Run the same command again to go on after an interruption.
+    With --executor, many files, or parts of large ones, are segmented at once, each to a file of
+    its own in the output folder. Records that cannot be read are put aside in files of their own,
+    and manifest.json has counts and failures. Run the same command again to go on after an
+    interruption.
     """
     hush(asking.quiet)
     if workers.executor is not None:
@@ -158,10 +157,12 @@ def segment(
         return
     check_alone(workers)
     form, review = _checked(asking, output, json)
+    if form == "html" and asking.n_best is None:
+        asking = asking._replace(probabilities=True)  # a page marks what is doubtful
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
-    run = _Run(loaded, asking, input, reading.skip_errors)
+    run = Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(Together())
@@ -262,109 +263,8 @@ def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
     )
 
 
-class _Run:
-    """A model that answers batch by batch, and counts."""
-
-    def __init__(self, model: Any, asking: Asking, name: str, skip: bool) -> None:
-        self.model, self.asking, self.name, self.skip = model, asking, name, skip
-        self.rules = None if asking.constraints is None else Rules(asking.constraints)
-        self.sequences = self.reviewed = self.skipped = 0
-        self.segments = self.written = 0  # that are in the output
-        self.carried: list[str] = []  # what the first sequences carry along
-
-    def batches(
-        self, documents: Iterator[Document], aside: Any, progress: Callable[[int], None]
-    ) -> Iterator[Sequence[Answer]]:
-        """Yield answers, without those that go aside for review."""
-        while some := list(itertools.islice(documents, self.asking.batch)):
-            self.carried = self.carried or list(some[0].carried)
-            rules = None if self.rules is None else self.rules.take(len(some))
-            answers = self._answers(some, rules)
-            numbers = {id(document): i for i, document in enumerate(some, self.sequences + 1)}
-            self.sequences += len(some)
-            progress(self.sequences)
-            kept = []
-            for answer in answers:
-                if aside is not None and self._doubtful(answer):
-                    aside.add(answer, numbers[id(answer.document)])
-                    self.reviewed += 1
-                else:
-                    kept.append(answer)
-            self.segments += sum(len(answer.segments) for answer in kept)
-            yield kept
-        if self.rules is not None:
-            self.rules.end()
-
-    def _doubtful(self, answer: Answer) -> bool:
-        """Say whether a segment of an answer is below the threshold."""
-        return min(answer.probabilities or [1.0]) < (self.asking.threshold or 0.0)
-
-    def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Return the answers to some documents; one by one if one of them has none."""
-        try:
-            return self._named(documents, rules)
-        except CaesuraError as error:
-            if not self.skip:
-                raise
-            if len(documents) == 1:
-                self.skipped += 1
-                if self.skipped <= 5:
-                    warn(f"left out: {error}")
-                return []
-        found = []
-        before = self.sequences
-        for i, document in enumerate(documents):
-            self.sequences = before + i
-            found += self._answers(
-                [document], rules[i : i + 1] if isinstance(rules, list) else rules
-            )
-        self.sequences = before
-        return found
-
-    def _named(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Ask the model; errors name the file and the sequence, and the file of constraints."""
-        try:
-            with naming(self.name, first=self.sequences):
-                return self._asked(documents, rules)
-        except CaesuraError as error:
-            if self.asking.constraints is None:
-                raise
-            place = error.argument or ""
-            if isinstance(rules, Mapping) and place.startswith("constraints"):
-                return self._named(documents, [rules] * len(documents))  # says which sequence
-            if isinstance(error, Impossible):
-                problem = f"{error.problem} in {self.asking.constraints}"
-                raise error.changed(problem=problem) from None
-            if place.endswith(": constraints"):
-                place = f"{place.removesuffix('constraints')}{self.asking.constraints}: constraints"
-            raise error.changed(argument=place or None) from None
-
-    def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Ask the model."""
-        asking, model = self.asking, self.model
-        if not (asking.probabilities or asking.threshold is not None or asking.n_best):
-            found = model.predict(documents, constraints=rules)
-            return [Answer(*pair) for pair in zip(documents, found, strict=True)]
-        ranked: list[Any] = [None] * len(documents)
-        if asking.n_best:
-            ranked = model.predict_n_best(documents, asking.n_best, constraints=rules)
-        answers = []
-        sure = confident(model, documents, constraints=rules)
-        for document, some, others in zip(documents, sure, ranked, strict=True):
-            answers.append(
-                Answer(
-                    document,
-                    [one.segment for one in some],
-                    [one.probability for one in some],
-                    any(one.calibrated for one in some),
-                    others,
-                )
-            )
-        return answers
-
-
 def _report(
-    run: _Run, seconds: float, skipped: int, files: tuple[str, str | None], json: bool
+    run: Run, seconds: float, skipped: int, files: tuple[str, str | None], json: bool
 ) -> None:
     """Say how much was done."""
     output, review = files

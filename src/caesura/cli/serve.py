@@ -15,6 +15,7 @@ from caesura.cli.serving import (
     announce,
     check_installed,
     hosts_of,
+    listening_at,
     log_to_stderr,
     tokens_of,
 )
@@ -90,7 +91,7 @@ def serve(
     """
     check_installed("caesura serve")
     from caesura.server import Models, application, model_names
-    from caesura.server.running import listening, run
+    from caesura.server.running import run
 
     tokens = tokens_of(address)
     loaded = Models(model_names(models), lambda path: load_model(path, threads, trust=trust))
@@ -106,7 +107,7 @@ def serve(
     )
     if not quiet:
         log_to_stderr()
-    with listening(address.host, address.port) as made:
+    with listening_at(address) as made:
         announce(address, made.getsockname()[1], "Playground and API")
         run(app, made, on_hangup=lambda: _reload(loaded))
 

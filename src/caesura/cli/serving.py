@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import socket
 import sys
 import time
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -15,7 +18,15 @@ import typer
 from caesura.cli.output import note
 from caesura.errors import InvalidInput, MissingPackage
 
-__all__ = ["Address", "announce", "check_installed", "hosts_of", "log_to_stderr", "tokens_of"]
+__all__ = [
+    "Address",
+    "announce",
+    "check_installed",
+    "hosts_of",
+    "listening_at",
+    "log_to_stderr",
+    "tokens_of",
+]
 
 TOKENS = "CAESURA_TOKENS"
 LEAST = 16  # characters of a token
@@ -109,6 +120,23 @@ def hosts_of(address: Address, tokens: list[str]) -> list[str] | None:
     if address.allow_host:
         return [*LOCAL, *address.allow_host]
     return None if tokens else list(LOCAL)
+
+
+@contextlib.contextmanager
+def listening_at(address: Address) -> Iterator[socket.socket]:
+    """Listen on an address, or raise if that is not possible."""
+    from caesura.server.running import listening
+
+    try:
+        made = listening(address.host, address.port)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidInput(
+            f"--port: got {address.host}:{address.port}, which cannot be listened on ({reason}); "
+            "choose another one, or 0 for a free one"
+        ) from None
+    with made:
+        yield made
 
 
 def log_to_stderr() -> None:

@@ -46,12 +46,15 @@ class Tokens:
                 self._place = f"{'standard input' if path == '-' else path}, sequence {i}"
             yield document
 
-    def read(self, path: str, reading: Reading) -> list[Document]:
-        """Return all labelled documents of a file, and say what was left out."""
+    def read(self, path: str, reading: Reading, in_part: bool = False) -> list[Document]:
+        """Return all labelled documents of a file, and say what was left out.
+
+        Those that are labelled only in part are kept if `in_part`.
+        """
         corpus = read(path, reading, tokeniser=self.cutter)
         documents = listed(self.documents(corpus, path), path)
         report_notes(corpus, path)
-        return labelled(documents, path)
+        return labelled(documents, path, in_part)
 
     def settled(self, documents: Iterable[Document]) -> list[Document]:
         """Return documents that are all cut in the same way; to be asked when all are read."""

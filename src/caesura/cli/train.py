@@ -71,7 +71,8 @@ def train(
         typer.Option(
             "--dev",
             "-d",
-            help="Keep the weights with the best F1 on these labelled sequences. Default: none.",
+            help="Keep the last weights whose F1 on these labelled sequences is the best, or "
+            "within a standard error of it. Default: none.",
         ),
     ] = None,
     known: Annotated[

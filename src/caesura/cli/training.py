@@ -15,7 +15,7 @@ from caesura.cli.tokens import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 
-__all__ = ["Training", "read_training"]
+__all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
 TABLES = ("csv", "parquet", "xlsx")
 
@@ -63,7 +63,7 @@ def read_training(
         order.update(dict.fromkeys(corpus.columns.labels if corpus.columns else ()))
         documents += some
         counts.append((path, len(some)))
-    known = dict.fromkeys(s.label for d in documents for s in d.segments or ())
+    known = _labels(documents)
     for path in also:
         some = _corrected(path, reading, tokens, list(order | known))
         documents += some
@@ -81,15 +81,21 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
             f"labels (the other columns are {others}); name the labels with --labels, or the text "
             "with --text-column"
         )
-    labelled(documents, path)
+    labelled(documents, path, in_part=True)
+
+
+def _labels(documents: Iterable[Document]) -> dict[str, None]:
+    """Return the labels of segments, in the order in which they come."""
+    some = (d.segments if d.known is None else d.known.segments for d in documents)
+    return dict.fromkeys(segment.label for segments in some for segment in segments or ())
 
 
 def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) -> list[Document]:
     """Return the rows of a corrected review file, or of any file with the same labels."""
     form = corpora.detect(path) if path != "-" else "csv"
     if form not in TABLES:
-        return tokens.read(path, reading._replace(format=None))
-    names = _names(path, form, reading)
+        return tokens.read(path, reading._replace(format=None), in_part=True)
+    names = columns_of(path, form, reading.encoding)
     labels = [label for label in known if label in names]
     if not labels:
         shown = ", ".join(map(repr, names[:12]))
@@ -113,10 +119,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     return marked
 
 
-def _names(path: str, form: str, reading: Reading) -> list[str]:
+def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
     """Return the names of the columns of a table."""
     options: dict[str, Any] = {}
-    options |= {} if reading.encoding is None or form != "csv" else {"encoding": reading.encoding}
+    options |= {} if encoding is None or form != "csv" else {"encoding": encoding}
     corpus = corpora.read(path, form, text=False, labels=[], **options)
     next(iter(corpus), None)
     return [] if corpus.columns is None else list(corpus.columns.names)
@@ -146,10 +152,10 @@ def _streamed(
         (path, read(path, reading, tokeniser=tokens.cutter)) for path in paths
     ]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
-    first = labelled(heads[0], paths[0])
+    first = labelled(heads[0], paths[0], in_part=True)
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
-    known = dict.fromkeys(s.label for d in first for s in d.segments or ())
+    known = _labels(first)
     extra = [
         _corrected(path, reading, tokens, list(dict.fromkeys([*order, *known]))) for path in also
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -24,6 +26,7 @@ from caesura.cli.output import (
 )
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
+from caesura.cli.scaling import TrialWorkers, check_alone, engine
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
@@ -32,6 +35,8 @@ from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.evaluation import Score, segment_counts
+from caesura.executors import Executor, opened
+from caesura.executors.software import check_software, software
 
 __all__ = ["tune"]
 
@@ -93,7 +98,8 @@ class Result(NamedTuple):
 
 @command(
     "caesura tune train.jsonl --try c2=0.01,0.1,1 --try preset=citations,generic -o best.toml\n"
-    "caesura tune train.jsonl --random 20 --try c1=0.001..1 --try c2=0.001..1 --folds 3"
+    "caesura tune train.jsonl --random 20 --try c1=0.001..1 --try c2=0.001..1 --folds 3\n"
+    "caesura tune train.jsonl --try c2=0.01,0.1,1 --executor 4"
 )
 def tune(
     train: Annotated[
@@ -102,12 +108,13 @@ def tune(
     search: Search = Search(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
+    workers: TrialWorkers = TrialWorkers(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Search for the best settings by cross-validation.
 
-    All other settings are those of train, and stay the same. Ctrl-C ends the search with the best
-    so far.
+    All other settings are those of train, and stay the same. Settings that cannot be learnt with
+    are named, and the others are tried. Ctrl-C ends the search with the best so far.
     """
     hush(search.quiet)
     base = chosen(settings, reading.tokeniser)
@@ -127,13 +134,23 @@ def tune(
     if len(documents) < search.folds:
         expected = f"at most {len(documents)}, one for each sequence"
         raise InvalidInput(message("--folds", search.folds, expected, "take fewer"))
-    parts = list(_folds(documents, search.folds, seed))
-    results, interrupted = _search(train, base, tried, parts)
+    if workers.executor is None:
+        check_alone(workers)
+    trial = _Trial(train, base, documents, search.folds, seed, workers.executor is not None)
+    chosen_engine = nullcontext() if workers.executor is None else engine(workers)
+    with chosen_engine as named, opened(named) as executor:
+        results, failed, interrupted = _search(trial, tried, executor)
+    if not results and failed:
+        raise InvalidInput(failed[0])
     if results:
         _report(results, base, search.output, json)
+    for problem in failed:
+        warn(f"not tried to the end: {problem}")
     if interrupted:
         note(f"interrupted after {len(results)} of {len(tried)}")
         raise typer.Exit(130)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _folds(
@@ -148,29 +165,69 @@ def _folds(
         yield rest, [documents[i] for i in sorted(held_out)]
 
 
+class _Trial:
+    """Train and test with some settings, here or in a worker."""
+
+    def __init__(
+        self,
+        name: str,
+        base: Choices,
+        documents: Sequence[Document],
+        folds: int,
+        seed: int,
+        apart: bool,
+    ) -> None:
+        self.name, self.documents, self.folds, self.seed = name, documents, folds, seed
+        self.base = {"n_threads": 1} | base if apart else base  # workers share the cores
+        self.software = software()
+
+    def __call__(self, asked: tuple[Choices, int]) -> Score | str:
+        """Return the score of settings on a fold, or what is wrong with them."""
+        check_software(self.software)
+        choices, fold = asked
+        rest, held_out = next(islice(_folds(self.documents, self.folds, self.seed), fold, None))
+        try:
+            return _score(self.name, self.base | choices, rest, held_out)
+        except CaesuraError as error:
+            return str(error)
+        except Exception as error:
+            return f"{type(error).__name__}: {error} (with {_shown(choices)})"
+
+
 def _search(
-    name: str,
-    base: Choices,
-    tried: Sequence[Choices],
-    parts: Sequence[tuple[list[Document], list[Document]]],
-) -> tuple[list[Result], bool]:
-    """Return how good each choice was, and whether the search was interrupted."""
+    trial: _Trial, tried: Sequence[Choices], executor: Executor
+) -> tuple[list[Result], list[str], bool]:
+    """Return how good each choice was, which have failed, and whether it was interrupted."""
     results: list[Result] = []
-    done = 0
+    failed: list[str] = []
+    asked = [(choices, fold) for choices in tried for fold in range(trial.folds)]
+    found, done = iter(executor.map(trial, asked)), 0
     try:
-        with Ticker(what="fits", total=len(tried) * len(parts)) as ticker:
+        with Ticker(what="fits", total=len(asked)) as ticker:
             for choices in tried:
-                scores = []
-                for rest, held_out in parts:
-                    scores.append(_score(name, base | choices, rest, held_out))
+                scores: list[Any] = []
+                for _ in range(trial.folds):
+                    scores.append(next(found))
                     done += 1
                     best = max((one.total.f1 for one in results), default=0.0)
                     ticker(done, f"best F1 so far {best:.4f}")
-                total = Score(*map(sum, zip(*scores, strict=True)))
-                results.append(Result(choices, total, [score.f1 for score in scores]))
+                wrong = [score for score in scores if isinstance(score, str)]
+                if wrong:
+                    failed.append(wrong[0])
+                else:
+                    results.append(_result(choices, scores))
     except KeyboardInterrupt:
-        return results, True
-    return results, False
+        return results, failed, True
+    return results, failed, False
+
+
+def _result(choices: Choices, scores: Sequence[Score]) -> Result:
+    total = Score(*map(sum, zip(*scores, strict=True)))
+    return Result(choices, total, [score.f1 for score in scores])
+
+
+def _shown(choices: Choices) -> str:
+    return ", ".join(f"{key} = {choices[key]!r}" for key in choices if key != "n_threads")
 
 
 def _score(name: str, choices: Choices, train: list[Document], test: list[Document]) -> Score:
@@ -179,8 +236,7 @@ def _score(name: str, choices: Choices, train: list[Document], test: list[Docume
         with naming(f"{name} (a part of it)"):
             model = estimator(choices).fit(train)
     except CaesuraError as error:
-        shown = ", ".join(f"{key} = {value!r}" for key, value in choices.items())
-        raise InvalidInput(f"{error} (with {shown})") from None
+        raise InvalidInput(f"{error} (with {_shown(choices)})") from None
     gold = [document.segments or () for document in test]
     return segment_counts(gold, model.predict(test), model.outside)
 

@@ -27,10 +27,13 @@ __all__ = ["as_written", "field_text", "line_of", "record", "write"]
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Segments</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}
-div.one{{border-bottom:1px solid #8884;padding:.4em 0}}small{{color:#777}}</style></head><body>
+div.one{{border-bottom:1px solid #8884;padding:.4em 0}}small{{opacity:.75}}</style></head><body>
 <p>{legend}</p>
-"""
+{key}"""
+DOUBTFUL = 0.9  # a probability, below which a page marks a segment
+KEY = f"<p><small>A dashed frame and a ? mark a probability below {DOUBTFUL}.</small></p>\n"
 
 
 def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Style) -> int:
@@ -207,10 +210,10 @@ def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> N
 def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:
     shades = (render.PALETTE[y % len(render.PALETTE)][1] for y in range(len(style.labels)))
     legend = " ".join(
-        f'<b style="color:{shade}">{html.escape(label)}</b>'
+        f'<b style="border-bottom:3px solid {shade}">{html.escape(label)}</b>'
         for shade, label in zip(shades, style.labels, strict=True)
     )
-    file.write(HEAD.format(legend=legend))
+    file.write(HEAD.format(legend=legend, key=KEY if style.sure else ""))
     for batch in batches:
         for answer in batch:
             file.write('<div class="one">')
@@ -234,7 +237,10 @@ def _piece(
     written = None
     if document.text is not None and document.offsets is not None:
         written = render.Written(document.text, document.offsets)
-    return render.html(segments, document.tokens, chances, labels=style.labels, written=written)
+    notes = [f"? {chance:.2f}" if chance < DOUBTFUL else "" for chance in chances or ()]
+    return render.html(
+        segments, document.tokens, chances, labels=style.labels, notes=notes, written=written
+    )
 
 
 WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style], None]] = {

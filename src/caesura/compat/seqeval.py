@@ -6,8 +6,9 @@
 
 Arguments and figures are the same.  What differs: `scheme` is a name, as ``"IOB2"``, or a class of
 that name; without one, the letters of the tags tell it also in the default mode, so that BILOU and
-BMES can be scored; `labels` chooses labels; tags of no scheme are errors, not warnings.  `evaluate`
-and `evaluate_tags` of `caesura.evaluation` say more.
+BMES can be scored; `labels` chooses labels; tags of no scheme are errors, not warnings; nothing is
+warned of where a figure would be 0/0, and `beta` is finite.  `evaluate` and `evaluate_tags` of
+`caesura.evaluation` say more.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from caesura.segments import Segment
 __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities", "usable"]
 
 
-class _Refused(InvalidInput, RuntimeError):  # noqa: N818 - a condition, not a bug
+class TaggerError(InvalidInput, RuntimeError):
     """An error of a tagger: python-crfsuite raises ValueError for some, RuntimeError for others."""
 
 
@@ -120,7 +120,7 @@ class Tagger:
     def model(self) -> ChainCRF:
         """The estimator, of which more can be asked."""
         if self._model is None:
-            raise _Refused("tagger: got no model, expected an open one; call open(name) first")
+            raise TaggerError("tagger: got no model, expected an open one; call open(name) first")
         return self._model
 
     @property
@@ -200,7 +200,7 @@ class Tagger:
         states, label = self._fitted.structure.states, label_of(name, given)
         if label not in states:
             expected = f"one of {', '.join(states)}"
-            raise _Refused(message(name, label, expected, "correct it"))
+            raise TaggerError(message(name, label, expected, "correct it"))
         return states.index(label)
 
     def _known(self) -> _kernels.Design:

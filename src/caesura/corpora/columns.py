@@ -152,8 +152,10 @@ def choose(
     shares = sample.shares(place[found], [place[name] for name in names if name != found])
     rest = [name for name in names if name != found]
     taken = [name for name in rest if shares[place[name]] >= sample.least(place[name])]
-    partly = {name: share for name in rest if (share := shares[place[name]]) > _PARTLY}
-    partly = {name: share for name, share in partly.items() if name not in taken}
+    others = set(rest).difference(taken)
+    partly = {
+        name: share for name in rest if (share := shares[place[name]]) > _PARTLY and name in others
+    }
     if guessed and sample.rows and not taken:
         raise _unclear(names, "no column's cells stand in another's")
     return Columns(tuple(names), found, tuple(taken), guessed, partly=partly)
@@ -203,7 +205,8 @@ def _text_column(
             f"columns: got {_listed([repr(one) for one in names])}, which look like a row of the "
             "table, expected names of columns; write them on the first line"
         )
-    others = [name for name in names if name not in (labels or ())]
+    named = set(labels or ())
+    others = [name for name in names if name not in named]
     sizes = {name: sample.words(place[name]) for name in others}
     longest = sorted((name for name in others if sizes[name] > 0), key=lambda n: -sizes[n])
     if labels is None or labels:

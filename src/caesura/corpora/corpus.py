@@ -11,7 +11,7 @@ from caesura.corpora.files import Name, name_of
 from caesura.documents import Document
 from caesura.documents.fitting import Fitting, recut
 from caesura.documents.spans import Alignment
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, TooLarge, message
 
 __all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]
 
@@ -178,7 +178,18 @@ class Corpus:
             self.on_columns(columns)
 
     def _counted(self, tally: Tally) -> Iterator[Document]:
-        for document in self._documents(tally):
+        documents = self._documents(tally)
+        while True:
+            try:
+                document = next(documents, None)
+            except MemoryError:
+                number = tally.documents + tally.n_skipped + 1
+                raise TooLarge(
+                    f"{name_of(self.path)}, sequence {number}: there is not enough memory to read "
+                    "it; split it into shorter ones"
+                ) from None
+            if document is None:
+                return
             tally.documents += 1
             yield document
 

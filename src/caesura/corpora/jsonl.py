@@ -4,6 +4,7 @@
 
     {"tokens": ["Ann", "Lee", "sings"], "segments": [[0, 2, "PER"]], "pos": ["NNP", "NNP", "VBZ"]}
     {"text": "Ann Lee sings", "spans": [[0, 7, "PER"]]}
+    {"tokens": ["Ann", "Lee", "sings"], "known": {"segments": [[0, 2, "PER"]]}}
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def read_jsonl(
 
     The keys are ``tokens`` and ``segments``, which are [start, end, label] by tokens; or ``text``
     and ``spans``, which are [start, end, label] by characters (code points); ends are exclusive.
+    ``known`` in place of segments holds the arguments of `Partial`: labels of a part of the tokens.
     There may be ``offsets`` (the span of each token in the text), ``attributes`` and ``dense`` as
     in `Document`. Other keys with a list of one string or number for each token are columns, and
     the rest are carried along: `Document.carried`.
@@ -276,6 +278,7 @@ def _record(document: Document) -> dict[str, Any]:
     """Return all that a document holds."""
     record: dict[str, Any] = {"text": document.text, "tokens": document.tokens}
     record |= {"offsets": document.offsets, "segments": document.segments}
+    record["known"] = None if document.known is None else document.known.plain()
     for name, values in document.columns.items():
         if name in RESERVED:
             remedy = "rename the column"
@@ -294,7 +297,9 @@ def _with_carried(record: dict[str, Any], document: Document) -> dict[str, Any]:
 
 
 def _text_record(document: Document) -> dict[str, Any]:
-    """Return the text and the segments by its characters."""
+    """Return the text and the segments by its characters; partial labels are by tokens."""
+    if document.known is not None:
+        return _record(document)
     if document.text is None or document.offsets is None:
         came = "text" if document.text is None else "offsets"
         raise InvalidInput(message(came, None, "one", "write them with form='tokens'"))

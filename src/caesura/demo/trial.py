@@ -1,4 +1,4 @@
-"""Learn to read references, and see how well it goes on records and styles that were not seen."""
+"""Train on references, and evaluate on records and styles that were held out."""
 
 from __future__ import annotations
 
@@ -14,15 +14,28 @@ from caesura.demo.words import abbreviated
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import Report, evaluate
+from caesura.extraction import Record as Extracted
 from caesura.features import Lexicon, preset
 from caesura.models import ChainCRF, SemiCRF
-from caesura.models.calibration import Confident
+from caesura.normalisers import default_normaliser, normaliser
+from caesura.segments import Segment
 
-__all__ = ["Data", "Doubt", "Learnt", "data", "doubt", "learn", "lexicons"]
+__all__ = [
+    "Answer",
+    "Data",
+    "Doubt",
+    "Field",
+    "Learnt",
+    "answers",
+    "data",
+    "doubt",
+    "learn",
+    "lexicons",
+]
 
 PENALTIES = {"semi": (0.05, 0.01), "chain": (0.0, 0.1)}  # c1, c2: chosen by bench/demo.py
 ITERATIONS = 100
-SURE = 0.9  # segments below this probability are for a person to look at
+SURE = 0.9  # segments below this probability are flagged for review
 
 
 class Data(NamedTuple):
@@ -42,6 +55,23 @@ class Learnt(NamedTuple):
     seconds: float
     records: Report  # on unseen records
     styles: Report  # on unseen records in unseen styles
+
+
+class Field(NamedTuple):
+    """A field that a model found."""
+
+    label: str
+    value: str  # normalised
+    probability: float
+    review: bool  # the probability is below SURE
+    error: str  # empty if both ends and the label are right
+
+
+class Answer(NamedTuple):
+    """A reference and its fields."""
+
+    record: Extracted
+    fields: list[Field]
 
 
 class Doubt(NamedTuple):
@@ -161,22 +191,52 @@ def learn(kind: str, made: Data) -> Learnt:
     return Learnt(model, seconds, records, styles)
 
 
-def doubt(documents: Sequence[Document], found: Sequence[Sequence[Confident]]) -> Doubt:
-    """Count the flags of predicted segments, and how many of them were needed.
+def answers(model: SemiCRF | ChainCRF, documents: Sequence[Document]) -> list[Answer]:
+    """Segment references, and compare their fields with the labels; the surest come first.
 
     Examples
     --------
-    >>> gold = Document(("Ann", "1948"), segments=((0, 1, "author"), (1, 2, "date")))
-    >>> sure = Confident(gold.segments[0], 0.99, True, False)
-    >>> unsure = Confident(gold.segments[1]._replace(label="pages"), 0.5, True, True)
-    >>> doubt([gold], [[sure, unsure]])
-    Doubt(segments=2, flagged=1, flagged_wrong=1, passed_wrong=0)
+    >>> made = data(20)
+    >>> found = answers(learn("chain", made).model, made.test[:2])
+    >>> least = [min(field.probability for field in one.fields) for one in found]
+    >>> least == sorted(least, reverse=True)
+    True
     """
-    pairs = [
-        (one.review, one.segment not in set(document.segments or ()))
-        for document, some in zip(documents, found, strict=True)
-        for one in some
-    ]
-    counts = Counter(pairs)
+    found = []
+    confident = model.predict_confident(documents, threshold=SURE)
+    for document, record, some in zip(documents, model.extract(documents), confident, strict=True):
+        fields = [
+            Field(
+                *(label, str(value.value), one.probability, one.review),
+                _error(document, one.segment, value.value),
+            )
+            for (label, value), one in zip(record.fields, some, strict=True)
+        ]
+        found.append(Answer(record, fields))
+    return sorted(found, key=lambda one: -min((f.probability for f in one.fields), default=0.0))
+
+
+def _error(document: Document, segment: Segment, value: object) -> str:
+    """Return what is wrong with a predicted field, or nothing."""
+    gold = document.segments or ()
+    if segment in gold:
+        return ""
+    clean = normaliser(default_normaliser(segment.label))
+    values = {clean(document.text_of(one)) for one in gold if one.label == segment.label}
+    return "right value, wrong boundary" if value in values else "wrong"
+
+
+def doubt(model: SemiCRF | ChainCRF, documents: Sequence[Document]) -> Doubt:
+    """Count the fields that are flagged for review, and how many of them are wrong.
+
+    Examples
+    --------
+    >>> made = data(20)
+    >>> found = doubt(learn("chain", made).model, made.test)
+    >>> found.flagged_wrong <= found.flagged <= found.segments
+    True
+    """
+    fields = [field for one in answers(model, documents) for field in one.fields]
+    counts = Counter((field.review, bool(field.error)) for field in fields)
     flagged = counts[True, True] + counts[True, False]
-    return Doubt(len(pairs), flagged, counts[True, True], counts[False, True])
+    return Doubt(len(fields), flagged, counts[True, True], counts[False, True])

@@ -11,13 +11,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from caesura.documents.partial import Partial
 from caesura.documents.tokenisers import Offsets, Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.segments.segmentation import Segment, in_order
 
 __all__ = ["FIELDS", "Document"]
 
-FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "dense_names", "segments")
+FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "dense_names", "segments", "known")
 Sized = TypeVar("Sized", bound=Sequence[Any])
 
 
@@ -46,6 +47,7 @@ class Document:
     segments: tuple[Segment, ...] | None = None
     carried: Mapping[str, Any] = field(default_factory=dict)  # of its row or record: id, price ...
     dense_names: tuple[str, ...] | None = None  # of the columns of `dense`
+    known: Partial | None = None  # in place of `segments`, where they are labelled only in part
     _wordless: bool = field(default=False, init=False, repr=False)  # made of something else
 
     def __post_init__(self) -> None:
@@ -69,6 +71,8 @@ class Document:
             put("dense_names", _named_columns(self.dense_names, self.dense))
         if self.segments is not None:
             put("segments", tuple(in_order(self.segments, T)))
+        if self.known is not None:
+            put("known", _checked_known(self.known, self.segments, T))
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -219,6 +223,15 @@ def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[s
     return checked
 
 
+def _checked_known(known: Any, segments: Any, count: int) -> Partial:
+    """Return what is known about the segments of a document, or raise."""
+    if segments is not None:
+        raise InvalidInput("known: got segments as well, expected one of them; leave one out")
+    partial = Partial.of(known)
+    partial.check(count, "known")
+    return partial
+
+
 def has_no_words(document: Document) -> bool:
     """Say whether a document was made of attributes or numbers alone.
 
@@ -249,6 +262,7 @@ def trusted_document(
     put(document, "segments", None)
     put(document, "carried", {})
     put(document, "dense_names", None)
+    put(document, "known", None)
     put(document, "_wordless", False)
     return document
 
@@ -262,7 +276,7 @@ def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Do
     {'pos': ('JJ', 'NN')}
     """
     d = document
-    kept = (d.attributes, d.dense, d.segments, d.carried, d.dense_names)
+    kept = (d.attributes, d.dense, d.segments, d.carried, d.dense_names, d.known)
     made = Document(d.tokens, d.text, d.offsets, columns, *kept)
     return document_without_words(made) if d._wordless else made
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from caesura.documents.document import Document, trusted_document
@@ -10,7 +11,7 @@ from caesura.documents.spans import Alignment, Span, checked_spans, is_cut, labe
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput
 
-__all__ = ["AUTO", "LEVELS", "Fitting", "recut"]
+__all__ = ["AUTO", "LEVELS", "Fitting", "level_of", "recut"]
 
 AUTO = "auto"  # in place of a tokeniser: one of LEVELS
 LEVELS = ("words", "parts", "characters")  # the boundaries of each are boundaries of the next
@@ -55,7 +56,7 @@ class Fitting:
 
         Its level is noted if it is the finest so far.
         """
-        at = _level_of(document)
+        at = level_of(document)
         for level in range(0 if at is None else at + 1, 0 if at is None else len(LEVELS)):
             finer = _cut(document, Tokeniser(LEVELS[level]))
             if is_cut(finer, span):
@@ -85,19 +86,45 @@ def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) ->
     >>> recut(whole, "characters").segments
     (Segment(start=3, end=7, label='town'),)
     """
-    at, cutter = _level_of(document), Tokeniser.of(tokeniser)
+    at, cutter = level_of(document), Tokeniser.of(tokeniser)
     if at is None or LEVELS[at] == cutter.name:
         return document
     cut = _cut(document, cutter)
+    offsets = document.offsets or ()
+    if document.known is not None:
+        return replace(cut, known=document.known.moved(_places(document, cut)))
     if document.segments is None:
         return cut
-    offsets = document.offsets or ()
     spans = [Span(offsets[s.start][0], offsets[s.end - 1][1], s.label) for s in document.segments]
     return labelled(cut, spans, Alignment())
 
 
-def _level_of(document: Document) -> int | None:
-    """Return the coarsest level that makes the tokens of a document, if one may cut it again."""
+def _places(document: Document, cut: Document) -> Callable[[int], int]:
+    """Return what says where the tokens of a document begin among those of a finer cut."""
+    starts = [start for start, _ in document.offsets or ()]
+    index = {start: t for t, (start, _) in enumerate(cut.offsets or ())}
+
+    def place(t: int) -> int:
+        if t == len(starts):
+            return len(cut)
+        if starts[t] not in index:
+            raise InvalidInput(
+                f"known: got a boundary before {document.tokens[t]!r}, which the tokeniser does "
+                "not cut; label with the same tokeniser"
+            )
+        return index[starts[t]]
+
+    return place
+
+
+def level_of(document: Document) -> int | None:
+    """Return the coarsest level that makes the tokens of a document, if one may cut it again.
+
+    Examples
+    --------
+    >>> level_of(Document.from_text("5 km")), level_of(Document(("5", "km")))
+    (0, None)
+    """
     if document.text is None or document.columns or document.attributes is not None:
         return None
     if document.dense is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
@@ -67,6 +68,68 @@ class Partial:
         put("no_boundaries", _positions("no_boundaries", no_boundaries))
         self._check_agrees()
 
+    @classmethod
+    def of(cls, known: Any) -> Partial:
+        """Return partial labels as they are, or those that `plain` has written.
+
+        Examples
+        --------
+        >>> Partial.of({"segments": [[0, 2, "author"]], "tokens": {"5": ["venue"]}}).tokens
+        {5: ('venue',)}
+        """
+        if isinstance(known, Partial):
+            return known
+        names = [field.name for field in fields(cls)]
+        if not isinstance(known, Mapping) or not known.keys() <= set(names):
+            expected = f"partial labels: an object with some of {', '.join(names)}"
+            raise InvalidInput(message("known", known, expected, "correct it"))
+        given = dict(known)
+        if isinstance(given.get("tokens"), Mapping):  # the keys of JSON are strings
+            given["tokens"] = {_index(t): labels for t, labels in given["tokens"].items()}
+        try:
+            return cls(**given)
+        except InvalidInput as error:
+            raise InvalidInput(f"known.{error}") from None
+
+    def plain(self) -> dict[str, Any]:
+        """Return what is known as JSON can hold it.
+
+        Examples
+        --------
+        >>> Partial([(0, 2, "author")], {5: "venue"}).plain()
+        {'segments': [[0, 2, 'author']], 'tokens': {'5': ['venue']}}
+        """
+        found = {
+            "segments": [list(segment) for segment in self.segments],
+            "tokens": {str(t): list(labels) for t, labels in self.tokens.items()},
+            "boundaries": list(self.boundaries),
+            "no_boundaries": list(self.no_boundaries),
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def moved(self, place: Callable[[int], int]) -> Partial:
+        """Return the same of a sequence that is cut more finely.
+
+        Parameters
+        ----------
+        place : callable
+            Returns the new index of the token that begins where an old one did, and the new
+            length for the old length.
+
+        Examples
+        --------
+        >>> Partial([(0, 1, "name")], {1: "O"}).moved({0: 0, 1: 4, 2: 6}.get)
+        ... # doctest: +NORMALIZE_WHITESPACE
+        Partial(segments=(Segment(start=0, end=4, label='name'),), tokens={4: ('O',), 5: ('O',)},
+                boundaries=(), no_boundaries=())
+        """
+        return Partial(
+            [(place(start), place(end), label) for start, end, label in self.segments],
+            {u: y for t, y in self.tokens.items() for u in range(place(t), place(t + 1))},
+            map(place, self.boundaries),
+            map(place, self.no_boundaries),
+        )
+
     def _check_agrees(self) -> None:
         """Raise if two things that are said cannot both be."""
         there, absent = set(self.boundaries), set(self.no_boundaries)
@@ -95,6 +158,11 @@ class Partial:
             whole(f"{name}.boundaries", t, 0, length)
         for t in self.no_boundaries:
             whole(f"{name}.no_boundaries", t, 1, length - 1)
+
+
+def _index(t: Any) -> Any:
+    """Return the number of a token that JSON has written as a string."""
+    return int(t) if isinstance(t, str) and t.isdecimal() and len(t) < 20 else t
 
 
 def _labels(t: int, labels: str | Iterable[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ A model with such features needs a bound on the length of segments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -256,7 +256,16 @@ class Incremental(SegmentFeature):
         """Return the attributes of a segment after others."""
         where = f"{self.name}(tokens, before, {segment})"
         call: Callable[..., Any] = self._call  # type: ignore[attr-defined]
-        values = answered(call, where, document.tokens, before, segment)
+        strings = {"expected": "a string, some strings, or None",
+                   "remedy": "put numbers into the strings, as in f'open {n}'"}  # fmt: skip
+        try:
+            values = answered(call, where, document.tokens, before, segment)
+        except InvalidInput as error:
+            if not error.expected:  # the function has raised it
+                raise
+            raise error.changed(**strings) from None
+        if isinstance(values, Mapping):  # their numbers would be lost
+            raise InvalidInput(message(f"features: {where}", values, **strings))
         return [f"{self.name}={value}" for value in values]
 
     def firings(self, batch: Batch) -> Firings:

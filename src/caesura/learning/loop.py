@@ -68,7 +68,7 @@ class _Run(NamedTuple):
 
     state: Any
     history: tuple[Progress, ...]
-    best: Floats  # the last weights with the best score; empty without development data
+    best: Floats  # the last weights that are as good as the best; empty without development data
     best_score: float
     best_iteration: int  # the first with this score, from which patience counts
 
@@ -83,6 +83,7 @@ def minimise(
     *,
     callback: Callable[[Progress], bool | None] | None = None,
     dev_score: Callable[[Floats], float] | None = None,
+    standard_error: Callable[[float], float] | None = None,
     patience: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int = 10,
@@ -102,6 +103,9 @@ def minimise(
     dev_score : callable, optional
         Scores weights on development data after each iteration; higher is better.  The best weights
         are returned, the last of them where several are equally good.
+    standard_error : callable, optional
+        Of a score: how far it may be off by chance.  Weights whose score is that near to the best
+        one count as equally good.
     patience : int, optional
         Iterations without a better score before the run ends; as many as there are if not given.
     checkpoint : path, optional
@@ -145,6 +149,7 @@ def minimise(
     try:
         while not run.state.status:
             run = _stepped(run, optimiser.step(run.state), before, dev_score)
+            run = _chosen(run, standard_error)
             stop = callback is not None and callback(run.history[-1])
             if not run.state.status:
                 run = run._replace(state=_ended(run, patience, bool(stop)))
@@ -189,7 +194,7 @@ def _started(
 def _stepped(
     run: _Run, state: Any, before: float, dev_score: Callable[[Floats], float] | None
 ) -> _Run:
-    """Return the run after one iteration, with the best weights so far."""
+    """Return the run after one iteration."""
     score = None if dev_score is None else float(dev_score(state.weights))
     progress = Progress(
         state.iteration,
@@ -203,14 +208,23 @@ def _stepped(
         "single" if getattr(state, "drafting", False) else "double",
         getattr(state, "gap", None),
     )
-    run = run._replace(state=state, history=(*run.history, progress))
+    return run._replace(state=state, history=(*run.history, progress))
+
+
+def _chosen(run: _Run, standard_error: Callable[[float], float] | None) -> _Run:
+    """Return the run with the weights to keep: the last of those that are as good as the best.
+
+    A small set of development data ranks iterations by chance.  Later weights are nearer to the
+    minimum of the objective, which does not depend on that set, and have better probabilities.
+    """
+    score, state = run.history[-1].dev_score, run.state
     if score is None:
         return run
-    if score > run.best_score or not run.best.size:
+    first = not run.best.size
+    if score > run.best_score or first:
         run = run._replace(best_score=score, best_iteration=state.iteration)
-    if score == run.best_score or not run.best.size:  # later weights have better probabilities
-        run = run._replace(best=state.weights)
-    return run
+    near = 0.0 if standard_error is None else standard_error(run.best_score)
+    return run._replace(best=state.weights) if first or score >= run.best_score - near else run
 
 
 def _ended(run: _Run, patience: int | None, stop: bool) -> Any:

@@ -337,5 +337,5 @@ def positive(name: str, value: float) -> float:
     2.0
     """
     if not (math.isfinite(value) and value > 0.0):
-        raise InvalidInput(message(name, value, "a number above 0", "correct it"))
+        raise InvalidInput(message(name, value, "a finite number above 0", "pass 1, the default"))
     return float(value)

@@ -9,6 +9,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
+from caesura.learning import LEARNERS
 from caesura.models.questions import Answers
 from caesura.models.tag_coding import TagCoding
 from caesura.segments.tags import SCHEMES_BY_NAME, TAG_SCHEMES
@@ -38,8 +39,7 @@ class ChainCRF(Answers):
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
     loss : {None, "hamming", "segments", "zero-one", "log"}
-        As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme, and is not
-        offered by eg.
+        As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme.
     pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average, stream, max_attributes
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
@@ -123,8 +123,10 @@ class ChainCRF(Answers):
             expected = f"'auto', None, or one of {', '.join(TAG_SCHEMES)}"
             raise InvalidInput(message("scheme", self.scheme, expected, "pass one of them"))
         if self.scheme is None and self.loss == "segments":
-            expected = "'hamming' or 'zero-one' with scheme=None, where tags are no segments"
-            raise InvalidInput(message("loss", self.loss, expected, "pass one of them"))
+            others = [repr(one) for one in LEARNERS[self.learner].losses if one != "segments"]
+            expected = f"{' or '.join(others)} with scheme=None, where tags do not spell segments"
+            remedy = "pass one of them, or a scheme such as 'BIO'"
+            raise InvalidInput(message("loss", self.loss, expected, remedy))
 
     @property
     def coding(self) -> TagCoding:

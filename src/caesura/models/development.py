@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,15 @@ class Development:
         paths = scorer.best(self._design, reading, threads_of(model.n_threads))
         found = [segments or [] for segments in paths.segments(Segment, names)]
         return segment_counts(self._gold, found, model.outside).f1
+
+    def standard_error(self, score: float) -> float:
+        """Return how far an F1 may be off by chance, as a share of the gold segments.
+
+        Half a success and half a failure are added, so that a perfect score is not without error.
+        """
+        n = sum(map(len, self._gold)) + 1
+        share = (score * (n - 1) + 0.5) / n
+        return math.sqrt(share * (1 - share) / n)
 
     @property
     def fingerprint(self) -> dict[str, Any]:

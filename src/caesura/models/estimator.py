@@ -89,6 +89,7 @@ class Estimator(Parameters):
     _outside: str | None = None  # the label of text outside, when it was fitted
     calibration_: Calibration | None = None  # what `calibrate` has learnt
     margin_: bool = False  # whether the scores are no logarithms of probabilities
+    approximate_: bool = False  # whether `fit_parts` has mixed the weights of parts
     temperature_: float | None = None  # that they have been divided by since
     _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
     _online: Any = None  # of partial_fit: what the next call goes on from
@@ -217,7 +218,10 @@ class Estimator(Parameters):
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:
-        """All weights of the model, of shape (n,); those that are zero are left out."""
+        """The weights of the model, of shape (n,).
+
+        Weights of zero are left out, except after `partial_fit` and with features that look back.
+        """
         return self._known.w.copy()
 
     def _check_outside(self) -> None:
@@ -235,6 +239,7 @@ class Estimator(Parameters):
                 "_fitted": fitted,
                 "_online": None,
                 "_about": {},
+                "approximate_": False,
                 "calibration_": calibration,
                 "_outside": self.outside,
                 "features_": fitted.encoder.features,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, TooLarge, message
-from caesura.features import Template
+from caesura.features import Template, looks_back
 from caesura.models.fitted import Structure
 
 if TYPE_CHECKING:
@@ -25,12 +25,14 @@ MOST_SPANS = 1 << 24  # of one sequence
 def check_span_model(model: Model, features: Sequence[Any]) -> None:
     """Raise if a parameter does not go with features that look back, or with a beam."""
     why = "a beam" if model.beam is not None else "features that look back"
+    if model.beam is not None and model.learner != "perceptron":
+        remedy = "pass learner='perceptron'"
+        if model.learner == "lbfgs" and looks_back(features):
+            remedy += ", or set the beam after fitting to predict faster"
+        raise InvalidInput(message("learner", model.learner, "'perceptron' with a beam", remedy))
     if model.learner not in LEARNERS:
         expected = " or ".join(map(repr, LEARNERS)) + f" with {why}"
         raise InvalidInput(message("learner", model.learner, expected, "pass one of them"))
-    if model.beam is not None and model.learner != "perceptron":
-        remedy = "pass learner='perceptron', or set the beam after fitting to predict faster"
-        raise InvalidInput(message("learner", model.learner, "'perceptron' with a beam", remedy))
     plain: dict[str, Any] = {
         "order": 1,
         "warm_start": False,

@@ -39,13 +39,14 @@ def check_loss(model: Estimator) -> None:
             message("loss", loss, " or ".join(map(repr, (*LOSSES, None))), "pass one of them")
         )
     if loss is not None and loss not in learner.losses:
-        expected = " or ".join(map(repr, (*learner.losses, None)))
+        expected = " or ".join(map(repr, (*learner.losses, None))) + f" with {model.learner}"
+        remedy = "pass one of them"
         if not learner.losses:
-            expected = "None, since it maximises the likelihood"
+            expected = f"None with {model.learner}, which maximises the likelihood"
+            remedy = "leave it out"
         others = [name for name, one in LEARNERS.items() if loss in one.losses]
-        raise InvalidInput(
-            message("loss", loss, f"{expected} with {model.learner}", f"take {' or '.join(others)}")
-        )
+        remedy += f", or use the learner {' or '.join(others)}"
+        raise InvalidInput(message("loss", loss, expected, remedy))
     if model.pa_type not in (0, 1, 2) or isinstance(model.pa_type, bool):
         raise InvalidInput(message("pa_type", model.pa_type, "0, 1 or 2", "pass one of them"))
     for name in NUMBERS:
@@ -55,7 +56,8 @@ def check_loss(model: Estimator) -> None:
             or not isinstance(value, int | float | np.number)
             or not (0 < value < np.inf)
         ):
-            raise InvalidInput(message(name, value, "a number above 0", "correct it"))
+            remedy = "leave it out for the default, 1"
+            raise InvalidInput(message(name, value, "a finite number above 0", remedy))
     if learner.losses:
         _check_penalties(model, learner)
         _check_classes(model)
@@ -63,10 +65,8 @@ def check_loss(model: Estimator) -> None:
 
 def _check_penalties(model: Estimator, learner: Learner) -> None:
     if model.c1:
-        others = "adagrad or lbfgs"
-        raise InvalidInput(
-            message("c1", model.c1, f"0 with {model.learner}", f"take {others} for c1")
-        )
+        remedy = "leave it out, or use the learner lbfgs or adagrad"
+        raise InvalidInput(message("c1", model.c1, f"0 with {model.learner}", remedy))
     if learner.needs_c2 and not model.c2:
         remedy = "pass a small one, such as 0.01"
         raise InvalidInput(
@@ -82,8 +82,8 @@ def _check_penalties(model: Estimator, learner: Learner) -> None:
 
 def _check_classes(model: Estimator) -> None:
     if model.class_weight is not None and loss_of(model) != "hamming":
-        expected = f"None with {model.learner} and the loss {loss_of(model)}"
-        remedy = "take loss='hamming', in which tokens may count more"
+        expected = f"None with learner={model.learner!r} and loss={loss_of(model)!r}"
+        remedy = "pass loss='hamming', which can weigh tokens, or leave it out"
         raise InvalidInput(message("class_weight", model.class_weight, expected, remedy))
 
 

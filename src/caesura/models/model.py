@@ -98,7 +98,8 @@ class Model(Extractor):
             For each sequence its segments (gaps are text outside), a tag for each token, or
             `Partial`.  Without it, X are documents with segments.
         X_dev, y_dev : optional
-            Development data: the weights with the best segment F1 on it are kept.  Labels that the
+            Development data: of the weights whose segment F1 on it is the best, or within a
+            standard error of it, the last ones are kept.  Labels that the
             training data does not have count as missed.
         sample_weight : array of shape (n,), optional
             How much each sequence counts.

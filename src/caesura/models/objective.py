@@ -53,7 +53,8 @@ class Corpora:
         return Corpora(self._objective, self._threads, True, self._centre, self._first)
 
     def release(self) -> None:
-        """Give back the memory that evaluations keep for the next one."""
+        """Give back the memory that evaluations and passes keep for the next one."""
+        self._kept = self._path = self._dual = None
         self._objective.release()
 
     def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:

@@ -18,10 +18,12 @@ from caesura.documents.fitting import AUTO, LEVELS
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, Here, opened
+from caesura.executors.software import software
 from caesura.features import SegmentFeature
 from caesura.features.dictionary import Text
 from caesura.inference.kernel_calls import threads_of
-from caesura.learning import Progress
+from caesura.learning import LEARNERS, Progress
+from caesura.learning.learners import learners_with
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
 from caesura.models.arguments import checked_run
@@ -29,8 +31,16 @@ from caesura.models.compact import PAIRS
 from caesura.models.examples import warn_of_many
 from caesura.models.fitted import Fitted, layout_bounds
 from caesura.models.model import Model
-from caesura.models.patterns import few_enough
+from caesura.models.parted_objective import PartedObjective
+from caesura.models.patterns import (
+    check_states,
+    few_enough,
+    frequent_patterns,
+    grows,
+    patterns_of,
+)
 from caesura.models.rules import model_rules
+from caesura.models.shards import make_shard
 from caesura.models.streaming import Witnesses, check_features
 from caesura.models.training import Training
 from caesura.models.warm_start import carried, merged
@@ -40,29 +50,8 @@ __all__ = ["PartedModel"]
 Floats = npt.NDArray[np.float64]
 FEW = 16  # blocks whose evaluations keep memory for the next one
 SHOWN = 3  # failures that an error lists
+EXACT = ("lbfgs", "cutting-plane")  # learners whose iterations are those of `fit`
 Callbacks = Sequence[Callable[[Progress], bool | None]]
-
-
-class PartedObjective:
-    """The objective of all parts, evaluated where they are."""
-
-    streams = True  # its sequences are not at hand one by one
-
-    def __init__(self, executor: Executor, handle: Any, size: int, single: bool = False) -> None:
-        self._executor, self._handle, self._size, self._single = executor, handle, size, single
-        self.told: Callable[[int, int], None] = lambda done, total: None
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __call__(self, w: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient."""
-        found = self._executor.map_reduce(self._handle, work.evaluate, (w, self._single))
-        return float(found[0]), found[1]
-
-    def in_single(self) -> PartedObjective:
-        """Return the same objective in single precision."""
-        return PartedObjective(self._executor, self._handle, self._size, True)
 
 
 class PartedModel(Model):
@@ -106,7 +95,10 @@ class PartedModel(Model):
 
         Notes
         -----
-        For the learner lbfgs, and without label patterns.  ``standardise``, and features of your
+        With the learners lbfgs and cutting-plane, every iteration is that of `fit`.  The learners
+        with online updates (sgd, adagrad, perceptron, pa, arow) are approximated by iterative
+        parameter mixing: each part makes a pass by itself, and the weights are averaged after it.
+        A warning says so, and `approximate_` is True then.  ``standardise``, and features of your
         own that learn from the data, learn from the first part.
 
         Examples
@@ -119,11 +111,11 @@ class PartedModel(Model):
         Segment(start=1, end=3, label='street')
         """
         self.check_parameters()
-        self._check_parted()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         numbered = list(enumerate(parts))
         if not numbered:
             raise InvalidInput("parts: got none, expected at least one; give labelled sequences")
+        self._check_parted(len(numbered))
         before = self._before if self.warm_start else None
         with ExitStack() as stack:
             engine = stack.enter_context(opened(executor))
@@ -133,6 +125,7 @@ class PartedModel(Model):
                 training, objective, seen = self._read_parts(engine, numbered, before, folder)
                 dev = X_dev, y_dev
                 self._fit(training, objective, dev, checkpoint, callbacks, None)
+                self.approximate_ = len(numbered) > 1 and LEARNERS[self.learner].online
             except BaseException:
                 self._cutter = cutter
                 raise
@@ -140,15 +133,23 @@ class PartedModel(Model):
         self._order = self._first_seen(seen.targets)
         return self
 
-    def _check_parted(self) -> None:
-        """Raise if parameters need all of the data at once."""
-        if self.learner != "lbfgs":
-            remedy = "take it, or fit with stream=True"
-            raise InvalidInput(message("learner", self.learner, "lbfgs for fit_parts", remedy))
-        if self.order > 1 or self.patterns:
-            name = "order" if self.order > 1 else "patterns"
-            expected = "pairs of labels only in fit_parts"
-            raise InvalidInput(message(name, getattr(self, name), expected, "leave it out"))
+    def _check_parted(self, n_parts: int) -> None:
+        """Raise if parameters need all of the data at once, or warn if they are approximated."""
+        mixed = learners_with("online")
+        if self.learner not in (*EXACT, *mixed):
+            expected = f"{', '.join((*EXACT, *mixed))} for fit_parts"
+            remedy = "take cutting-plane, which minimises the same hinge losses"
+            raise InvalidInput(message("learner", self.learner, expected, remedy))
+        if grows(self):
+            expected = "None or a list of patterns for fit_parts"
+            raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
+        if self.learner in mixed and n_parts > 1:
+            warnings.warn(
+                f"learner: {self.learner!r} learns from each of {n_parts} parts by itself, and "
+                "weights are averaged after each pass, which approximates fit. Take 'lbfgs' for "
+                "the same result as fit",
+                stacklevel=3,
+            )
 
     def _choose_for(self, engine: Executor, numbered: Any, before: Fitted | None) -> None:
         """Take the tokeniser that the spans of all parts need."""
@@ -168,7 +169,7 @@ class PartedModel(Model):
         """Return what workers are told at first."""
         plain = type(self)(**self.get_params() | {"verbose": False, "warm_start": False})
         plain._cutter = self._cutter
-        return work.Recipe(uuid.uuid4().hex, plain, features, work.software(), threads)
+        return work.Recipe(uuid.uuid4().hex, plain, features, software(), threads)
 
     def _features_of(self, engine: Executor, numbered: Any, before: Fitted | None) -> Any:
         """Return the features, with what they learn from the data."""
@@ -198,11 +199,13 @@ class PartedModel(Model):
         encoder = Encoder(features) if before is None else before.encoder.copy()
         encoder.keep_first(self.max_attributes)
         seen, sizes, longest = Witnesses(self.outside), [], 0
+        samples: list[int] = []
         with Stage("features", len(numbered), self.verbose) as stage:
             for found in _results(engine, work.survey, recipe, numbered):
                 encoder.absorb(found.attributes)
                 seen.see(0, found.targets, found.lengths)
                 sizes.append((found.sequences, found.tokens))
+                samples.append(found.first_block)
                 longest = max(longest, found.longest)
                 stage.done(len(sizes))
         total, tokens = (sum(each) for each in zip(*sizes, strict=True))
@@ -222,8 +225,9 @@ class PartedModel(Model):
         )
         work.remember(recipe, encoder, None)
         training, recipe = self._counted(engine, numbered, recipe, encoder, before)
-        handle = engine.load(partial(work.make_shard, recipe), numbered)
-        return training, PartedObjective(engine, handle, total), seen
+        handle = engine.load(partial(make_shard, recipe), numbered)
+        sample = next((k, n) for k, n in enumerate(samples) if n)
+        return training, PartedObjective(engine, handle, total, sample), seen
 
     def _counted(
         self,
@@ -234,19 +238,30 @@ class PartedModel(Model):
         before: Fitted | None,
     ) -> tuple[Training, work.Recipe]:
         """Find out which weights there are."""
-        found = work.merged_pairs(list(_results(engine, work.count, recipe, numbered)))
+        counts = work.merged_counts(_results(engine, work.count, recipe, numbered))
         labelling, bars = recipe.labelling, recipe.bars
         assert labelling is not None
         assert bars is not None
-        recipe = recipe.renewed(pairs=_chosen(found, len(bars.states), float(self.min_freq)))
-        parameters = work.known_parameters(recipe._replace(rules=type(recipe.rules)()), encoder)
+        pairs = _chosen(counts.pairs, len(bars.states), float(self.min_freq))
+        if self.patterns is None:
+            patterns = frequent_patterns(self, counts.patterns)
+        else:
+            patterns = patterns_of(self, labelling.structure, ())
+        recipe = recipe.renewed(pairs=pairs, patterns=patterns, n_plain=len(patterns))
+        with few_enough():
+            parameters = work.known_parameters(recipe._replace(rules=type(recipe.rules)()), encoder)
         structure, near = labelling.structure, before is not None and self.warm_start == "near"
         w0 = np.zeros(len(parameters))
         if before is not None:
             with few_enough():
                 parameters = merged(parameters, before, bars, encoder.attributes)
-            recipe = recipe.renewed(pairs={name: getattr(parameters, name) for name in PAIRS})
+            recipe = recipe.renewed(
+                pairs={name: getattr(parameters, name) for name in PAIRS},
+                patterns=parameters.patterns,
+                n_plain=parameters.n_plain,
+            )
             w0 = carried(parameters, before, structure)
+        check_states(parameters)
         parameters = self.coding.with_rules(parameters, labelling, recipe.rules)
         recipe = recipe.renewed(centre=w0 if near else None)
         work.remember(recipe, encoder, parameters)

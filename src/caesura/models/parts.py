@@ -5,21 +5,18 @@
     level_of     part -> the tokeniser that its spans need
     survey       part -> its attributes and labels       }  merged: all attributes, all states
     count        part -> attributes seen with labels     }  merged: all weights
-    make_shard   part -> blocks of encoded sequences, which stay where they are
-    evaluate     shard, weights -> loss and gradient     }  added up along a tree
+    make_shard   part -> blocks of encoded sequences     }  see `caesura.models.shards`
 
 A part is the name of a corpus file, documents with segments, a pair of X and y, or a function that
-returns one of these.  A shard is made anew from its part whenever it is lost.
+returns one of these.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,44 +26,43 @@ from caesura import _kernels, corpora
 from caesura.documents import Document
 from caesura.documents.fitting import Fitting
 from caesura.encoding import Encoder
-from caesura.errors import CaesuraError, InvalidInput
-from caesura.executors import total
+from caesura.errors import CaesuraError
+from caesura.executors.software import OtherSoftwareError, check_software
 from caesura.features.batch import Batch, Words
 from caesura.features.dictionary import Text
 from caesura.models.choosing import look_at
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
 from caesura.models.fitted import Labelling, Structure
-from caesura.models.margin import set_loss
-from caesura.models.objective import Corpora
+from caesura.models.patterns import Pattern, counted_patterns
 from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
 from caesura.models.targets import Target, known_segments
-from caesura.models.training import Examples, Training, objective_of, parameters_of
+from caesura.models.training import Examples, parameters_of
 
 if TYPE_CHECKING:
     from caesura.models.model import Model
 
 __all__ = [
+    "Counts",
     "Failed",
     "Pairs",
     "Recipe",
-    "Shard",
     "Survey",
     "attempted",
+    "block_examples",
     "chunks_of",
     "count",
     "count_texts",
     "data_of",
-    "evaluate",
     "known_parameters",
     "level_of",
-    "make_shard",
-    "merged_pairs",
+    "merged_counts",
     "name_of_part",
+    "prepared",
+    "problem_of",
     "remember",
-    "software",
     "survey",
 ]
 
@@ -74,6 +70,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
 BLOCK = 250_000  # tokens that are encoded together
+TOGETHER = 8  # counts that are merged at a time
 
 
 class Recipe(NamedTuple):
@@ -90,29 +87,14 @@ class Recipe(NamedTuple):
     labelling: Labelling | None = None
     bars: Structure | None = None  # in training
     pairs: Mapping[str, npt.NDArray[Any]] | None = None  # which weights there are
+    patterns: Sequence[Sequence[int]] = ()  # of labels; the first `n_plain` have own weights
+    n_plain: int = 0
     rules: Rules = Rules()
     centre: Floats | None = None  # where penalties count from
 
     def renewed(self, **changes: Any) -> Recipe:
         """Return it with more of it known."""
         return self._replace(key=uuid.uuid4().hex, **changes)
-
-
-def software() -> tuple[str, ...]:
-    """Return what must be the same on all machines: versions, and the kernels' instructions."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    version = importlib.metadata.version("caesura")
-    return (f"caesura {version}", f"Python {python}", f"{_kernels.name()} kernels")
-
-
-def _check_software(recipe: Recipe) -> None:
-    here = software()
-    if here != recipe.software:
-        raise InvalidInput(
-            f"executor: got a worker with {', '.join(here)}, expected {', '.join(recipe.software)}"
-            ", as on the driver; install the same versions, and set CAESURA_KERNELS=plain "
-            "everywhere if not all machines have AVX2"
-        )
 
 
 class Failed(NamedTuple):
@@ -126,11 +108,17 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
     """Return what some work on a part finds, or why it failed: the others must not."""
     number, part = numbered
     try:
-        _check_software(recipe)
+        check_software(recipe.software)
         return work(recipe, part)
+    except OtherSoftwareError:
+        raise  # no other part can be worked on, either
     except Exception as error:
-        said = str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
-        return Failed(name_of_part(number, part), said)
+        return Failed(name_of_part(number, part), problem_of(error))
+
+
+def problem_of(error: Exception) -> str:
+    """Return what an error says, with its kind where it is not one of ours."""
+    return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
 def name_of_part(number: int, part: Any) -> str:
@@ -177,6 +165,7 @@ class Survey(NamedTuple):
     """What a part contains."""
 
     sequences: int
+    first_block: int  # sequences of the first block
     tokens: int
     longest: int
     attributes: dict[str, npt.NDArray[Any]]
@@ -190,15 +179,17 @@ def survey(recipe: Recipe, part: Any) -> Survey:
     encoder = Encoder(recipe.features)
     encoder.keep_first(recipe.model.max_attributes)
     seen = Witnesses(recipe.model.outside)
-    sequences = tokens = longest = 0
+    sequences = first_block = tokens = longest = 0
     for first, documents, targets in chunks_of(recipe, part):
         encoder.encode(documents, True, None, first)
         lengths = [*map(len, documents)]
         seen.see(first, targets, lengths)
+        first_block += len(lengths) if tokens < BLOCK else 0
         sequences, tokens = sequences + len(lengths), tokens + sum(lengths)
         longest = max(longest, *lengths)
     state = encoder.state(np.arange(len(encoder), dtype=np.int32))
-    return Survey(sequences, tokens, longest, state, seen.targets, seen.lengths, seen.numbers)
+    sizes = sequences, first_block, tokens, longest
+    return Survey(*sizes, state, seen.targets, seen.lengths, seen.numbers)
 
 
 # ---- what a process remembers --------------------------------------------------------------------
@@ -212,7 +203,7 @@ def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters |
     _remembered[recipe.key] = encoder, parameters
 
 
-def _prepared(recipe: Recipe) -> tuple[Encoder, Any]:
+def prepared(recipe: Recipe) -> tuple[Encoder, Any]:
     """Return the encoder, and the weights where they are known."""
     if recipe.key not in _remembered:
         assert recipe.attributes is not None
@@ -234,8 +225,8 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
         encoder.attributes,
         *recipe.bars[1:],
         **{name: recipe.pairs[name] for name in PAIRS},
-        patterns=[],
-        n_plain=0,
+        patterns=[list(pattern) for pattern in recipe.patterns],
+        n_plain=recipe.n_plain,
     )
     return recipe.model.coding.with_rules(parameters, recipe.labelling, recipe.rules)
 
@@ -243,26 +234,50 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
 # ---- which weights there are ---------------------------------------------------------------------
 
 
-def _examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
+def block_examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
+    """Return the sequences of a block with their labels, as the learners take them."""
     assert recipe.labelling is not None
     weight = np.ones(len(block.targets))
     some = (block.corpus, block.targets, recipe.labelling, weight, block.first)
     return examples_of(recipe.model, encoder, *some)
 
 
-def count(recipe: Recipe, part: Any) -> Pairs:
-    """Return which attributes a part has with which labels, and how often."""
-    encoder, _ = _prepared(recipe)
-    found: list[Pairs] = []
+class Counts(NamedTuple):
+    """How often things that may have weights were seen."""
+
+    pairs: Pairs
+    patterns: Counter[Pattern]
+
+
+def count(recipe: Recipe, part: Any) -> Counts:
+    """Return which attributes a part has with which labels, its label patterns, and how often."""
+    encoder, _ = prepared(recipe)
     # what is rare here may be frequent elsewhere
     everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
-    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
+
+    def counted(block: Block) -> Counts:
         assert recipe.bars is not None
-        examples = _examples(recipe, encoder, block)
-        found.append(
-            _pairs(parameters_of(everything, recipe.bars, examples, []), len(recipe.bars.states))
-        )
-    return merged_pairs(found)
+        examples = block_examples(recipe, encoder, block)
+        parameters = parameters_of(everything, recipe.bars, examples, [])
+        patterns: Counter[Pattern] = Counter()
+        if recipe.model.patterns is None:
+            patterns.update(dict(counted_patterns(examples.rows, recipe.model.order)))
+        encoder.forget()  # new words keep coming
+        return Counts(_pairs(parameters, len(recipe.bars.states)), patterns)
+
+    return merged_counts(map(counted, blocks(chunks_of(recipe, part), encoder, False, BLOCK)))
+
+
+def merged_counts(many: Iterable[Counts]) -> Counts:
+    """Return the sum of counts, in which few of them are in memory at a time."""
+    pairs: list[Pairs] = []
+    patterns: Counter[Pattern] = Counter()
+    for some in many:
+        pairs.append(some.pairs)
+        patterns.update(some.patterns)
+        if len(pairs) == TOGETHER:
+            pairs = [merged_pairs(pairs)]
+    return Counts(merged_pairs(pairs), patterns)
 
 
 def _pairs(p: _kernels.Parameters, Y: int) -> Pairs:
@@ -289,67 +304,3 @@ def merged_pairs(many: Sequence[Pairs]) -> Pairs:
         often = np.bincount(places, np.concatenate([f for _, f in some]), len(keys))
         out.append((keys, often.astype(np.float64)))
     return out
-
-
-# ---- the objective -------------------------------------------------------------------------------
-
-
-class Shard:
-    """The encoded sequences of a part.
-
-    It is sent as its description, and made again where it arrives.
-    """
-
-    def __init__(self, recipe: Recipe, numbered: tuple[int, Any]) -> None:
-        self.recipe, self.numbered = recipe, numbered
-        made = list(_blocks(recipe, numbered[1]))
-        self.blocks = [block for block, _ in made]
-        self._bytes = sum(size for _, size in made)
-
-    def __reduce__(self) -> Any:
-        return make_shard, (self.recipe, self.numbered)
-
-    def __sizeof__(self) -> int:
-        return self._bytes  # engines that weigh what to move leave it where it is
-
-
-def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
-    """Yield the objectives of the blocks of a part, and about how many bytes they have."""
-    encoder, parameters = _prepared(recipe)
-    assert recipe.bars is not None
-    assert recipe.labelling is not None
-    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
-        examples = _examples(recipe, encoder, block)
-        made = objective_of(
-            recipe.model, recipe.labelling, examples, parameters, recipe.bars, recipe.folder
-        )
-        known = recipe.labelling[:3]
-        none: Any = None
-        set_loss(recipe.model, Training(*known, encoder, parameters, made, none))
-        objective = Corpora(made, recipe.threads, centre=recipe.centre, first=block.first)
-        yield objective, 8 * block.corpus.n_attributes
-
-
-def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
-    """Encode a part."""
-    _check_software(recipe)
-    return Shard(recipe, numbered)
-
-
-def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
-    """Return the loss and the gradient of a shard at weights, perhaps in single precision."""
-    w, single = at
-
-    def value(block: Corpora) -> tuple[float, Floats]:
-        found = (block.in_single() if single else block)(w)
-        if shard.recipe.frees:
-            block.release()
-        return found
-
-    try:
-        if not shard.blocks:
-            return 0.0, np.zeros_like(w)
-        loss, gradient = total(map(value, shard.blocks))
-        return float(loss), gradient
-    except InvalidInput as error:
-        raise InvalidInput(f"{name_of_part(*shard.numbered)}: {error}") from None

@@ -6,7 +6,7 @@ transitions; here are longer ones, of three states or more, which have a weight 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from numbers import Real
@@ -29,8 +29,10 @@ __all__ = [
     "Pattern",
     "check_orders",
     "check_states",
+    "counted_patterns",
     "counts_by_order",
     "few_enough",
+    "frequent_patterns",
     "grows",
     "labels_of",
     "named",
@@ -147,12 +149,29 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
     >>> seen_patterns(rows, 3)
     [(0, 1, 0), (1, 0, 1), (0, 1, 0, 1)]
     """
+    found: list[Pattern] = []
+    for pattern, times in counted_patterns(rows, order):
+        if times >= least:
+            found.append(pattern)
+        if len(found) > MOST:
+            raise _too_many()
+    return found
+
+
+def counted_patterns(rows: Sequence[Rows], order: int) -> Iterator[tuple[Pattern, int]]:
+    """Yield the patterns of fully labelled sequences, and how often each is there.
+
+    Examples
+    --------
+    >>> rows = [np.array([[0, 1, 0], [1, 2, 1], [2, 3, 0], [3, 4, 1]], np.int32)]
+    >>> dict(counted_patterns(rows, 3))
+    {(0, 1, 0): 1, (1, 0, 1): 1, (0, 1, 0, 1): 1}
+    """
     states = np.concatenate([np.zeros(0, np.int32), *(some[:, 2] for some in rows)])
     owner = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
     Y, longest = int(states.max(initial=0)) + 1, max(map(len, rows), default=0)
     known: list[Pattern] = [(y,) for y in range(Y)]
     which = states.astype(np.int64)  # of those known, the one that begins at each segment
-    found: list[Pattern] = []
     for size in range(2, min(order + 1, longest) + 1):
         inside = owner[: len(owner) - size + 1] == owner[size - 1 :]
         longer = which[: len(inside)] * Y + states[size - 1 :]
@@ -162,10 +181,15 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
         known = [(*known[code // Y], code % Y) if code >= 0 else () for code in codes.tolist()]
         which = numbers
         if size >= SHORTEST:
-            found += [z for z, n in zip(known, counts.tolist(), strict=True) if z and n >= least]
-            if len(found) > MOST:
-                raise _too_many()
-    return found
+            yield from ((z, n) for z, n in zip(known, counts.tolist(), strict=True) if z)
+
+
+def frequent_patterns(model: Estimator, seen: Mapping[Pattern, int]) -> list[Pattern]:
+    """Return the patterns that were seen often enough, by length and then by state."""
+    found = [pattern for pattern, times in seen.items() if times >= model.pattern_min_freq]
+    if len(found) > MOST:
+        raise _too_many()
+    return sorted(found, key=lambda pattern: (len(pattern), pattern))
 
 
 def _declared(model: Estimator, structure: Structure) -> list[Pattern]:

@@ -12,6 +12,7 @@ from caesura.notebooks import card, facts, label_names, table
 __all__ = ["Parameters"]
 
 MOST_VALUE = 200  # characters of a setting in a notebook
+MOST_TEXT = 400  # characters of a setting in the text of a fitted model
 
 
 class Parameters:
@@ -70,12 +71,14 @@ class Parameters:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
+        labels = self._found_labels()
+        most = None if labels is None else MOST_TEXT  # before `fit`, it can be evaluated
         changed = [
-            f"{name}={value!r}"
+            f"{name}={_short(value, most)}"
             for name, value in self.get_params().items()
             if not _equal(value, defaults[name].default)
         ]
-        called, labels = f"{type(self).__name__}({', '.join(changed)})", self._found_labels()
+        called = f"{type(self).__name__}({', '.join(changed)})"
         if labels is None:
             return called
         sizes = f"{counted(len(labels), 'label')}, {counted(self._weight_count(), 'weight')}"
@@ -118,9 +121,9 @@ def _training(history: Sequence[Any], status: str) -> dict[str, str]:
     return known | ({"F1 on development data": f"{max(scores):.3f}"} if scores else {})
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, most: int | None = MOST_VALUE) -> str:
     text = repr(value)
-    return text if len(text) <= MOST_VALUE else text[: MOST_VALUE - 1] + "…"
+    return text if most is None or len(text) <= most else text[: most - 1] + "…"
 
 
 def _equal(value: Any, default: Any) -> bool:

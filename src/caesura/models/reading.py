@@ -206,13 +206,13 @@ def labelled(
         documents = documents_of([x for x, _ in some], tokeniser, names[0], first)
         targets: list[Target] = []
         for i, (document, (_, y)) in enumerate(zip(documents, some, strict=True), first):
-            own = document.segments if y is _OWN else y
+            if y is _OWN and document.segments is not None:  # the document has checked them
+                targets.append(list(document.segments))
+                continue
+            own = document.known if y is _OWN else y
             if own is None:
                 expected = "labels, or a document that has segments"
                 raise InvalidInput(message(f"{names[1]}[{i}]", None, expected, "give them"))
-            if y is _OWN:  # the document has checked them
-                targets.append(list(own))
-                continue
             targets.append(read_target(own, len(document), f"{names[1]}[{i}]"))
         yield first, documents, targets
         first += len(some)

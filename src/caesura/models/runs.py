@@ -93,7 +93,7 @@ def told_of_gap(model: Model, training: Training, result: Result, delta: float) 
         ways.append("divide values of attributes that are far from 1")
     warnings.warn(
         f"learner={model.learner!r}: ended after {last.iteration} iterations with an objective of "
-        f"{last.objective:.4g}, of which {most:.3g} ({most / size:.0%}) may be too much; "
+        f"{last.objective:.4g}, which may be {most:.3g} ({most / size:.0%}) above the optimum; "
         f"{', '.join(ways[:-1])}, or {ways[-1]}",
         stacklevel=5,
     )

@@ -61,6 +61,8 @@ class SemiCRF(Answers):
         which count passes; perceptron, pa and arow also where the share of sequences with a mistake
         in a pass is below epsilon.  Where not given, delta is 1e-5, and 1e-4 for the others.
         svm, cutting-plane and eg end when their duality gap is below delta (1e-3) of the objective.
+        A perceptron with a beam or with features that look back makes all of its max_iterations
+        passes, 10 by default.
     batch_size : int
         Sequences in a step of sgd and adagrad.
     patience : int, optional

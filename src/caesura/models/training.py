@@ -209,6 +209,7 @@ def train(
             start,
             callback=each,
             dev_score=None if dev_score is None else score,
+            standard_error=getattr(dev_score, "standard_error", None),
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["READY", "ready_path", "resolve"]
+__all__ = ["READY", "existing", "ready_path", "resolve"]
 
 READY: tuple[str, ...] = ("addresses", "citations")
 """The names of the models that come with Caesura."""
@@ -63,3 +64,20 @@ def resolve(path: str | os.PathLike[str]) -> Path:
             f"expected a model; rename the folder, or pass {place} for the model"
         )
     return place
+
+
+def existing(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path or a name means, or raise with the names that there are.
+
+    Examples
+    --------
+    >>> existing("address")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] no such file, and the models that come with Caesura are addresses
+    and citations: 'address'
+    """
+    file = resolve(path)
+    if file.name == str(path) and not file.suffix and not file.exists():
+        reason = f"no such file, and the models that come with Caesura are {' and '.join(READY)}"
+        raise FileNotFoundError(errno.ENOENT, reason, str(path))
+    return file

@@ -35,9 +35,10 @@ from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
 
-__all__ = ["Entry", "Input", "Reading", "input_of"]
+__all__ = ["Entry", "Input", "Reading", "Survey", "file_records", "input_of", "surveyed"]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
+KEPT = 5  # errors about records that were left out
 LARGEST = 2**63 - 1  # of whole numbers in databases
 
 
@@ -92,6 +93,8 @@ class Input:
         self.name = storable(name)
         self.total, self.once, self.reading = total, once, reading
         self._records = records
+        self.first = 1  # the number of the first record
+        self.kept = KEPT  # errors
         self.skipped: list[InvalidInput] = []
         self.n_skipped = 0
         rest = records()
@@ -106,7 +109,7 @@ class Input:
 
     def __iter__(self) -> Iterator[Entry]:
         self.n_skipped, self.skipped = 0, []
-        for number, one in enumerate(self._records(), 1):
+        for number, one in enumerate(self._records(), self.first):
             try:
                 if isinstance(one, InvalidInput):
                     raise one
@@ -115,7 +118,8 @@ class Input:
                 if not self.reading.skip:
                     raise
                 self.n_skipped += 1
-                self.skipped = [*self.skipped[:4], error]
+                if len(self.skipped) < self.kept:
+                    self.skipped.append(error)
 
     def _entry(self, number: int, one: Mapping[str, Any] | str) -> Entry:
         if isinstance(one, str):
@@ -272,10 +276,23 @@ def _of_file(path: Name, reading: Reading) -> Input:
     form = reading.format or _piped(path, reading) or form_of(path)
     if path == "-" and form in ("parquet", "xlsx"):
         raise InvalidInput(f"source: got {form} on the standard input; give the name of a file")
+    records, total, kinds = file_records(path, form, reading)
+    return Input(name, records, reading, total, kinds=kinds)
+
+
+Found = tuple[Callable[[], Iterator[Raw]], int | None, dict[str, Kind] | None]
+
+
+def file_records(path: Name, form: str, reading: Reading) -> Found:
+    """Return what reads the records of a file, their number and the kinds of their columns.
+
+    The number is None, or rough, where it is not known; kinds are None if all records must be read
+    to know them.
+    """
     if form == "parquet":
-        return _of_parquet(os.fspath(path), name, reading)
+        return _parquet_records(os.fspath(path))
     if form == "xlsx":
-        return Input(name, lambda: xlsx_records(path, reading.text), reading)
+        return lambda: xlsx_records(path, reading.text), None, None
     source = Source(path, reading.encoding, twice=True)
     readers = {"csv": csv_records, "jsonl": json_records, "text": text_records}
     if form not in readers:
@@ -286,7 +303,7 @@ def _of_file(path: Name, reading: Reading) -> Input:
     if form == "csv":
         first = next((one for one in read(source) if isinstance(one, Mapping)), {})
         kinds = dict.fromkeys(first, "text")
-    return Input(name, lambda: read(source), reading, line_count(path), kinds=kinds)
+    return lambda: read(source), line_count(path), kinds
 
 
 def _piped(path: Name, reading: Reading) -> str | None:
@@ -295,8 +312,8 @@ def _piped(path: Name, reading: Reading) -> str | None:
     return piped(any(one is not None for one in asked)).form if path == "-" else None
 
 
-def _of_parquet(path: str, name: str, reading: Reading) -> Input:
-    """Return what can be read from a file of Parquet."""
+def _parquet_records(path: str) -> Found:
+    """Return what reads the records of a file of Parquet."""
     pa = pyarrow_module("a Parquet file")
     import pyarrow.parquet as pq
 
@@ -310,4 +327,47 @@ def _of_parquet(path: str, name: str, reading: Reading) -> Input:
         with pq.ParquetFile(path) as file:
             yield from arrow_records(file.iter_batches(PEEK))
 
-    return Input(name, records, reading, total, kinds=kinds)
+    return records, total, kinds
+
+
+# ---- pieces of inputs ----------------------------------------------------------------------------
+
+
+class Survey(NamedTuple):
+    """What must be known of all pieces of an input before the first is loaded."""
+
+    records: int = 0  # with those that cannot be read
+    kinds: dict[str, Kind | None] = {}  # of columns; None: they have no values  # noqa: RUF012
+    text: str | None = None  # the column with the text
+    guessed: bool = False
+
+    def joined(self, other: Survey) -> Survey:
+        """Return what is known of two pieces, of which this is the first.
+
+        Examples
+        --------
+        >>> Survey(2, {"a": "integer"}, "x").joined(Survey(3, {"a": "number", "b": None})).kinds
+        {'a': 'number', 'b': None}
+        """
+        kinds = dict(self.kinds)
+        for name, kind in other.kinds.items():
+            kinds[name] = _both(kinds.get(name), kind)
+        return self._replace(records=self.records + other.records, kinds=kinds)
+
+
+def _both(a: Kind | None, b: Kind | None) -> Kind | None:
+    """Return the kind of a column that has values of two kinds."""
+    if a is None or b is None or a == b:
+        return a or b
+    return "number" if {a, b} == {"integer", "number"} else "text"
+
+
+def surveyed(path: Name, form: str, reading: Reading, name: str, first: bool) -> Survey:
+    """Look at a piece of an input; the first tells which column has the text, as `Input` does."""
+    records, _, kinds = file_records(path, form, reading)
+    seen, n = _Seen(kinds), 0
+    for one in records():
+        seen.add(one)
+        n += 1
+    text, guessed = _text_column(name, seen, reading) if first else (reading.text, False)
+    return Survey(n, seen.kinds, text, guessed)

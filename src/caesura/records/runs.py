@@ -15,7 +15,7 @@ from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of
 from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink
 
-__all__ = ["Progress", "Run"]
+__all__ = ["Progress", "Run", "feed", "new_digest"]
 
 
 class Progress(NamedTuple):
@@ -141,13 +141,13 @@ class Run:
             while True:
                 following = list(islice(entries, size))
                 for entry in some:
-                    _feed(digest, entry)
+                    feed(digest, entry)
                 self.mark = self.mark._replace(
                     records=self.mark.records + len(some),
                     digest=digest.hexdigest(),
                     finished=not following,
                 )
-                cells = self._rows(some)
+                cells = self.rows(some)
                 if writer.busy:
                     self._stored(*writer.wait())
                     yield
@@ -177,18 +177,18 @@ class Run:
 
     def _rest(self) -> tuple[Any, Iterator[Entry]]:
         """Return the records that are not stored yet; all of them if the input has changed."""
-        digest, entries, stored = _new_digest(), iter(self.given), self.stored
+        digest, entries, stored = new_digest(), iter(self.given), self.stored
         if stored is None:
             return digest, entries
         if not self.given.once:
             count = 0
             for entry in islice(entries, stored.records):
-                _feed(digest, entry)
+                feed(digest, entry)
                 count += 1
             if count == stored.records and digest.hexdigest() == stored.digest:
                 self.mark, self.skipped, self.done = stored, count, count
                 return digest, entries
-            digest, entries = _new_digest(), iter(self.given)
+            digest, entries = new_digest(), iter(self.given)
         self.mark = self.mark._replace(stale=stored.rows + stored.stale, mixed=True)
         return digest, entries
 
@@ -209,7 +209,7 @@ class Run:
         self.mark = self.mark._replace(rows=rows, stale=stale)
         return found
 
-    def _rows(self, entries: list[Entry]) -> Cells:
+    def rows(self, entries: list[Entry]) -> Cells:
         """Segment some records, and return their rows."""
         with paused_collection():
             items = self._items(entries)
@@ -242,11 +242,12 @@ class Run:
             raise error.changed(argument=place, index=None) from None
 
 
-def _new_digest() -> Any:
+def new_digest() -> Any:
+    """Return the digest of no records."""
     return hashlib.blake2b(digest_size=16)
 
 
-def _feed(digest: Any, entry: Entry) -> None:
+def feed(digest: Any, entry: Entry) -> None:
     """Add the identity of a record to a digest."""
     for part in (entry.id, entry.text):
         content = part.encode("utf-8", "surrogatepass")

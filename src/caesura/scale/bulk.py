@@ -1,4 +1,4 @@
-"""Segment many files: one output part for each input file, which can be made again at any time.
+"""Segment many files: one output part for each piece of input, which can be made again at any time.
 
 An engine may run a task twice, or kill it at any moment.  So a part has a name that depends on its
 input alone and is put in its place whole, and a small file beside it says what it was made from.
@@ -6,34 +6,37 @@ input alone and is put in its place whole, and a small file beside it says what 
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache, partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura import corpora
 from caesura.corpora.corpus import KEPT
-from caesura.corpora.files import Source, writing
+from caesura.corpora.detection import SUFFIXES
+from caesura.corpora.files import unpacked_suffix
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.executors import opened
-from caesura.models import load
+from caesura.scale import places
+from caesura.scale.models import ModelSource
+from caesura.scale.pieces import PART_SIZE, Piece, fetched, pieces_of
+from caesura.scale.quarantine import BAD, check_undamaged, failure, quarantine, refused
 
 __all__ = ["Manifest", "Part", "segment_files"]
 
 BATCH = 1000  # sequences that are segmented at a time
+AT_ONCE = 16  # small files that are read at the same time
 MANIFEST = "manifest.json"
-_LINE = re.compile(r", line (\d+)")
+BESIDE = ".part.json"  # what a part was made from
 
 
 class Part(NamedTuple):
-    """One input file, and what has become of it.
+    """One input file, or a piece of it, and what has become of it.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Part(NamedTuple):
     quarantined: int = 0  # records that cannot be read or segmented
     skipped: bool = False  # it was there already
     failure: str | None = None  # why there is no output
+    range: str | None = None  # which bytes or row groups of the input; None: all of it
 
 
 class Manifest(NamedTuple):
@@ -82,15 +86,24 @@ class Manifest(NamedTuple):
         return totals | {"parts": [part._asdict() for part in self.parts]}
 
 
-class _Task(NamedTuple):
-    """What workers are told."""
+class _Job(NamedTuple):
+    """A part to be made."""
 
-    model: str
-    folder: str
-    to: str
+    piece: Piece
+    output: str
     options: Mapping[str, Any]  # of the reader
-    trust: bool
-    threads: int | None  # of the kernels
+
+
+class _Task(NamedTuple):
+    """What workers are told about all parts."""
+
+    model: ModelSource
+    to: str
+
+    def made_of(self, job: _Job) -> dict[str, Any]:
+        """Return what tells whether a part is still good."""
+        about = {**(job.piece.state or {}), "range": job.piece.range, "model": self.model.crc}
+        return about | {"options": repr(sorted(job.options.items()))}
 
 
 def segment_files(
@@ -101,23 +114,25 @@ def segment_files(
     to: str = "jsonl",
     executor: Any = None,
     trust: bool = False,
-    progress: Callable[[Part], object] | None = None,
+    part_size: float = PART_SIZE,
+    progress: Callable[[Part, int], object] | None = None,
     **options: Any,
 ) -> Manifest:
-    r"""Segment the sequences of many files, and write a file for each of them.
+    r"""Segment the sequences of many files, and write a part for each file, or piece of one.
 
     A run that was stopped, or in which workers died, can be repeated: parts that are complete, and
     whose input and model have not changed, are left as they are.  Records that cannot be read or
-    segmented go to a file of their own, ``OUTPUT.bad.jsonl``.  A file that fails does not keep the
+    segmented go to a file of their own, ``PART.bad.jsonl``.  A file that fails does not keep the
     others from being finished.
 
     Parameters
     ----------
     model : path
         A model file, which all workers can open.
-    paths : iterable of paths
-        The files, as `caesura.corpora.read` takes them; each part has the name of its file.
-    folder : path
+    paths : iterable of paths or URLs
+        The files, as `caesura.corpora.read` takes them, or URLs that fsspec knows, as
+        ``s3://bucket/new.txt``.
+    folder : path or URL
         Where the parts, and ``manifest.json`` with counts and failures, are written.
     to : {"jsonl", "conll", "csv", "parquet", "xlsx", "xml", "text"}
         The format of the parts.
@@ -125,8 +140,11 @@ def segment_files(
         Who works on the files; see `opened`.
     trust : bool
         Whether the model may run code of its own, as in `caesura.load`.
+    part_size : float
+        Files of text, of JSON lines and of Parquet with more megabytes than this are cut into
+        pieces of about this size: between lines, and between row groups.
     progress : callable, optional
-        Called with each `Part` when it is finished, in the order of `paths`.
+        Called with each `Part` when it is finished, in order, and the number of all parts.
     **options
         Options of `caesura.corpora.read`, as ``format`` or ``text``.
 
@@ -134,6 +152,12 @@ def segment_files(
     -------
     Manifest
         What was done.
+
+    Notes
+    -----
+    The part of ``new.txt`` is ``new.txt.jsonl``, or ``new.txt.00000.jsonl``,
+    ``new.txt.00001.jsonl`` and so on if it is cut.  Cuts depend on the file and `part_size`, and
+    not on the number of workers.
 
     Examples
     --------
@@ -155,111 +179,158 @@ def segment_files(
     if to not in corpora.FORMATS or to == "brat":
         known = ", ".join(name for name in corpora.FORMATS if name != "brat")
         raise InvalidInput(message("to", to, f"one of {known}", "pass one of them"))
-    names = [os.fspath(path) for path in paths]
-    _check_names(names)
-    loaded = load(model, trust=trust)
-    options.setdefault("tokeniser", loaded.tokeniser_)
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    threads = loaded.get_params().get("n_threads") if executor is None else 1
-    task = _Task(os.fspath(model), os.fspath(place), to, options, trust, threads)
+    if not isinstance(part_size, int | float) or not part_size > 0:
+        expected = "a number of megabytes above 0"
+        raise InvalidInput(message("part_size", part_size, expected, "correct the number"))
+    place = places.plain(folder)
+    jobs = _jobs([places.plain(path) for path in paths], place, to, part_size, options)
+    task = _Task(ModelSource.of(model, trust, executor), to)
+    if not places.is_url(place):
+        os.makedirs(place, exist_ok=True)
+    _remove_others(place, jobs, to)
     parts = []
-    with opened(executor) as engine:
-        for part in engine.map(partial(_part, task), names):
-            parts.append(part)
+    with ThreadPoolExecutor(AT_ONCE) as readers, opened(executor) as engine:
+        before = list(readers.map(partial(_before, task), jobs))
+        left = [job for job, part in zip(jobs, before, strict=True) if part is None]
+        made = engine.map(partial(_part, task), left)
+        for part in before:
+            parts.append(next(made) if part is None else part)
             if progress is not None:
-                progress(part)
-    manifest = Manifest(os.fspath(place), tuple(parts))
-    with writing(place / MANIFEST) as file:
-        json.dump(manifest.as_json(), file, indent=1)
+                progress(parts[-1], len(jobs))
+    manifest = Manifest(place, tuple(parts))
+    places.put_text(places.joined(place, MANIFEST), json.dumps(manifest.as_json(), indent=1))
     return manifest
 
 
-def _check_names(names: list[str]) -> None:
-    """Raise if two files would have the same part."""
+# ---- what is to be done --------------------------------------------------------------------------
+
+
+def _jobs(
+    names: list[str], folder: str, to: str, size: float, options: Mapping[str, Any]
+) -> list[_Job]:
+    """Return the parts to be made, or raise if two would have the same name."""
     if not names:
         raise InvalidInput("paths: got none, expected at least one file; give some")
-    seen: dict[str, str] = {}
+    for url in {name.partition("://")[0]: name for name in [*names, folder]}.values():
+        places.refreshed(url)
+    made: dict[str, _Job] = {}
     for name in names:
-        other = seen.setdefault(os.path.basename(name), name)
-        if other != name or names.count(name) > 1:
-            expected = "files with different names, by which parts are called"
-            raise InvalidInput(message("paths", name, expected, f"rename it, or {other}"))
+        form = options.get("format") or _form(name)
+        cut = pieces_of(name, form, options.get("encoding") or "utf-8", size)
+        given = dict(options)
+        if len(cut) > 1 and form != "text" and given.get("text") is None:
+            given |= _columns(cut[0], options)
+        for piece in cut:
+            output = places.joined(folder, f"{piece.name}.{to}")
+            if output in made:
+                other = made[output].piece.path
+                expected = "files with different names, by which parts are called"
+                raise InvalidInput(message("paths", name, expected, f"rename it, or {other}"))
+            made[output] = _Job(piece, output, given)
+    return list(made.values())
 
 
-@lru_cache(maxsize=2)
-def _loaded(path: str, crc: int, trust: bool, threads: int | None) -> Any:
-    """Return a model, which a process reads once."""
-    model = load(path, trust=trust)
-    return model.set_params(n_threads=threads) if "n_threads" in model.get_params() else model
+def _form(name: str) -> str | None:
+    """Return the format of a file; of one that is far away, what its name tells."""
+    if places.is_url(name) or not os.path.exists(name):
+        return SUFFIXES.get(unpacked_suffix(name))
+    return corpora.detect(name)
 
 
-def _crc(path: str) -> int:
-    with open(path, "rb") as file:
-        return zlib.crc32(file.read())
+def _columns(first: Piece, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return which columns are read, as the first piece of a file tells it for all pieces."""
+    with fetched(first) as local:
+        corpus = corpora.read(local, on_error="skip", **options)
+        next(iter(corpus), None)
+    found = corpus.columns
+    return {} if found is None else {"text": found.text, "labels": list(found.labels)}
 
 
-def _part(task: _Task, path: str) -> Part:
-    """Segment one file, unless that was done before."""
-    output = os.path.join(task.folder, f"{os.path.basename(path)}.{task.to}")
+def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
+    """Remove parts of the same files that were cut in another way: their rows would be doubled."""
+    files = {job.piece.path for job in jobs}
+    wanted = {f"{job.piece.name}.{to}" for job in jobs}
+    for name in places.listed(folder):
+        part = name.removesuffix(BESIDE)
+        if part == name or not part.endswith(f".{to}") or part in wanted:
+            continue
+        place = places.joined(folder, part)
+        made = beside(place)
+        if made is not None and made["part"]["input"] in files:
+            for suffix in ("", BAD, BESIDE):
+                places.remove(place + suffix)
+
+
+# ---- what workers do -----------------------------------------------------------------------------
+
+
+def _part(task: _Task, job: _Job) -> Part:
+    """Make a part, unless a task that was begun twice has done that."""
+    before = _before(task, job)
+    if before is not None:
+        return before
+    model = task.model.loaded()
     try:
-        known = _made_of(task, path)
-        before = _before(output, known)
-        if before is not None:
-            return before
-        part = _written(task, path, output)
-        with writing(f"{output}.part.json") as file:
-            json.dump({"made_of": known, "part": part._asdict()}, file)
+        part = _written(model, job, task.to)
+        about = {"made_of": task.made_of(job), "part": part._asdict()}
+        places.put_text(job.output + BESIDE, json.dumps(about))
         return part
     except Exception as error:
-        said = str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
-        return Part(path, output, failure=said)
+        said = failure(error, job.piece)
+        return Part(job.piece.path, job.output, failure=said, range=job.piece.range)
 
 
-def _made_of(task: _Task, path: str) -> dict[str, Any]:
-    """Return what tells whether a part is still good."""
-    about = os.stat(path)
-    options = repr(sorted(task.options.items()))
-    return {"size": about.st_size, "time": about.st_mtime_ns, "model": _crc(task.model)} | {
-        "options": options
-    }
-
-
-def _before(output: str, known: dict[str, Any]) -> Part | None:
-    """Return the part of an earlier run, if it is complete and of the same input and model."""
+def beside(output: str) -> dict[str, Any] | None:
+    """Return what the file beside a part says; None if there is none."""
     try:
-        with open(f"{output}.part.json", encoding="utf-8") as file:
-            found = json.load(file)
-        if found["made_of"] == known and os.path.exists(output):
-            return Part(**found["part"])._replace(skipped=True)
+        found = json.loads(places.read_text(output + BESIDE))
+        Part(**found["part"])
     except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return None
+        return None
+    return dict(found)
 
 
-def _written(task: _Task, path: str, output: str) -> Part:
-    """Segment one file."""
-    model = _loaded(task.model, _crc(task.model), task.trust, task.threads)
-    corpus = corpora.read(path, on_error="skip", **task.options)
-    bad: list[dict[str, Any]] = []
+def _before(task: _Task, job: _Job) -> Part | None:
+    """Return the part of an earlier run, if it is complete and of the same input and model."""
+    found = beside(job.output)
+    if found is None or found.get("made_of") != task.made_of(job) or not places.exists(job.output):
+        return None
+    return Part(**found["part"])._replace(output=job.output, skipped=True)
+
+
+def _written(model: Any, job: _Job, to: str) -> Part:
+    """Segment a piece."""
+    piece, bad = job.piece, list[dict[str, Any]]()
     counts = [0, 0]
+    with fetched(piece) as local, places.written_to(job.output) as target:
+        options = {"tokeniser": model.tokeniser_, **job.options}
+        corpus = corpora.read(local, on_error="skip", **options)
 
-    def answers() -> Iterator[Document]:
-        documents = iter(corpus)
-        while some := list(islice(documents, BATCH)):
-            for document, segments in _segmented(model, some, bad):
-                counts[0] += 1
-                counts[1] += len(segments)
-                yield replace(document, segments=tuple(segments))
+        def answers() -> Iterator[Document]:
+            documents = iter(corpus)
+            while some := list(islice(documents, BATCH)):
+                for document, segments in _segmented(model, some, bad):
+                    counts[0] += 1
+                    counts[1] += len(segments)
+                    yield _with_segments(document, tuple(segments))
+            check_undamaged(corpus.notes.skipped)
 
-    kept = KEPT.set(2**62)
-    try:
-        corpora.write(output, answers(), task.to)
-    finally:
-        KEPT.reset(kept)
-    bad = _records(path, corpus.notes.skipped) + bad
-    _quarantine(f"{output}.bad.jsonl", bad)
-    return Part(path, output, counts[0], counts[1], len(bad))
+        kept = KEPT.set(2**62)
+        try:
+            corpora.write(target, answers(), to)
+        finally:
+            KEPT.reset(kept)
+        bad = refused(piece, local, corpus.notes.skipped) + bad
+    quarantine(job.output + BAD, bad)
+    n, cut = counts
+    return Part(piece.path, job.output, n, cut, len(bad), range=piece.range)
+
+
+def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:
+    """Return a document with segments of a model, which need no check."""
+    made = copy.copy(document)
+    object.__setattr__(made, "segments", segments)
+    return made
 
 
 def _segmented(
@@ -275,31 +346,3 @@ def _segmented(
             bad.append({"error": str(error), "record": record})
             return []
     return [found for one in documents for found in _segmented(model, [one], bad)]
-
-
-def _records(path: str, errors: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the lines that errors are about, where they name them."""
-    found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
-    wanted = {one["line"] for one in found if one["line"] is not None}
-    lines = {}
-    if wanted:
-        with Source(path).opened() as file:
-            lines = {n: line for n, line in enumerate(file, 1) if n in wanted}
-    for one in found:
-        raw = lines.get(one["line"])
-        one["record"] = None if raw is None else raw.decode("utf-8", "replace").rstrip("\r\n")
-    return found
-
-
-def _line_of(error: str) -> int | None:
-    named = _LINE.search(error)
-    return None if named is None else int(named[1])
-
-
-def _quarantine(path: str, bad: list[dict[str, Any]]) -> None:
-    """Write the records that were left out; no file if there are none."""
-    if not bad:
-        Path(path).unlink(missing_ok=True)
-        return
-    with writing(path) as file:
-        file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in bad)

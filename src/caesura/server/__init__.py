@@ -2,7 +2,8 @@
 
 ::
 
-    limits -> work, registry -> answers, bodies -> metrics, guard -> requests, openapi -> api -> app
+    limits -> work -> registry -> answers, bodies -> metrics, guard -> requests, openapi
+    -> api -> app
     journal, edits -> project, suggestions -> teaching -> label_api
 
 ``caesura serve`` and ``caesura label`` run them; see the pages "A server" and "Labelling" of the
@@ -16,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.errors import MissingPackage
 from caesura.server.limits import Limits
-from caesura.server.project import read_labels
 from caesura.server.registry import Models, model_names
 
 if TYPE_CHECKING:
     from caesura.server.app import application
 
-__all__ = ["Limits", "Models", "application", "model_names", "read_labels"]
+__all__ = ["Limits", "Models", "application", "model_names"]
 
 _LATER = {"application": "app"}
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -25,6 +28,7 @@ __all__ = ["Api"]
 
 NDJSON = "application/x-ndjson"
 LINES = 256  # of a stream that are answered together
+LEAST = 16  # texts in a part of a batch
 Asked = Callable[[Entry, Question, Limits], list[dict[str, Any]]]
 QUESTIONS: dict[str, Asked] = {
     "/segment": lambda e, q, most: answers.segmented(e, q.texts, q.constraints, most),
@@ -76,8 +80,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Return the routes of the API."""
         asked = [
-            Route(path, answering(self._endpoint(question)), methods=["POST"])
-            for path, question in QUESTIONS.items()
+            Route(path, answering(self._endpoint(path)), methods=["POST"]) for path in QUESTIONS
         ]
         return [
             *asked,
@@ -113,23 +116,44 @@ class Api:
             raise Refused(409, f"the models stay as they were: {error}") from None
         return json_response({"reloaded": names})
 
-    def _endpoint(self, question: Asked) -> Any:
+    def _endpoint(self, path: str) -> Any:
         async def endpoint(request: Request) -> Response:
             if request.headers["content-type"].partition(";")[0].strip().lower() == NDJSON:
                 entry = self.models.get(request.query_params.get("model"))
-                return Lines(self._stream(request, entry, question))
+                return Lines(self._stream(request, entry, QUESTIONS[path]))
             body = read_json(await body_of(request, self.limits))
             asked = read_question(body, self.limits)
             entry = self.models.get(asked.model)
-            content = await self.work.run(lambda: self._answer(entry, asked, question))
+            parts = await self._answers(entry, asked, path)
             self.metrics.texts(entry.name, len(asked.texts))
+            content = b'{"model":%b,"results":[%b]}' % (orjson.dumps(entry.name), b",".join(parts))
             return Response(content, media_type="application/json")
 
         return endpoint
 
-    def _answer(self, entry: Entry, asked: Question, question: Asked) -> bytes:
-        results = question(entry, asked, self.limits)
-        return orjson.dumps({"model": entry.name, "results": results})
+    async def _answers(self, entry: Entry, asked: Question, path: str) -> list[bytes]:
+        """Return the results as items of a JSON list, in some parts.
+
+        A server that has nothing else to do works on the parts of a batch at the same time: while
+        the answers of one become JSON, the kernels compute those of another.
+        """
+        question = QUESTIONS[path]
+
+        def job(some: Question) -> Awaitable[bytes]:
+            size = sum(map(len, some.texts)) + len(some.texts)
+            return self.work.run(
+                lambda: orjson.dumps(question(entry, some, self.limits))[1:-1],
+                entry.paces[path],
+                size,
+            )
+
+        count = min(self.work.threads, self.limits.waiting, len(asked.texts) // LEAST)
+        if count > 1 and not self.work.busy and asked.constraints is None:
+            ends = [len(asked.texts) * k // count for k in range(count + 1)]
+            some = [asked._replace(texts=asked.texts[a:b]) for a, b in pairwise(ends)]
+            with contextlib.suppress(CaesuraError):  # as a whole, its errors name the right texts
+                return await asyncio.gather(*map(job, some))
+        return [await job(asked)] if asked.texts else []
 
     async def _stream(
         self, request: Request, entry: Entry, question: Asked

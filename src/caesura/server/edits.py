@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 from caesura.segments.segmentation import in_order
@@ -27,6 +28,17 @@ class State(NamedTuple):
     status: str = "open"
     segments: tuple[Segment, ...] = ()  # that the person has fixed, or accepted
     outside: tuple[Span, ...] = ()  # tokens that the person has said are in no segment
+
+    def partial(self) -> Partial:
+        """Return it as labels of a part of the text.
+
+        Examples
+        --------
+        >>> State("partial", (), ((0, 2),)).partial().tokens
+        {0: ('O',), 1: ('O',)}
+        """
+        outside = {t: "O" for start, end in self.outside for t in range(start, end)}
+        return Partial(self.segments, outside)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON can hold it."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 import orjson
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,7 +21,7 @@ __all__ = ["LOCAL", "Guard", "is_local", "refusal"]
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 PUBLIC = ("/", "/health", "/docs", "/openapi.json")  # and /static/: they need no token
 BODIES = ("application/json", "application/x-ndjson")
-HEADERS = {
+SAFE = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
@@ -31,6 +31,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
+HEADERS = [(name.encode(), value.encode()) for name, value in SAFE.items()]  # as ASGI has them
 LOG = logging.getLogger("caesura.server")
 
 
@@ -80,9 +81,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
         self.metrics.begin()
@@ -94,8 +93,9 @@ class Guard:
         finally:
             seconds = time.perf_counter() - began
             self.metrics.end(route, status, seconds)
-            line = {"method": scope["method"][:8], "route": route, "status": status}
-            LOG.info(orjson.dumps(line | {"ms": round(seconds * 1e3, 2)}).decode())
+            if LOG.isEnabledFor(logging.INFO):
+                line = {"method": scope["method"][:8], "route": route, "status": status}
+                LOG.info(orjson.dumps(line | {"ms": round(seconds * 1e3, 2)}).decode())
 
     def _check(self, method: str, path: str, headers: Headers) -> None:
         """Raise unless a request may be answered."""

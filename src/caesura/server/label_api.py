@@ -115,7 +115,9 @@ class Labelling:
             "tokens": tokens,
             "rest": text[reached:],
             "status": state.status,
-            "segments": suggested(self.teacher.model, document, state),
+            "segments": suggested(
+                self.teacher.model, document, state, self.project.drafts.get(i, ())
+            ),
             "outside": state.outside,
             "revision": self.project.revision,
             "model": self.teacher.version,

@@ -38,6 +38,7 @@ class Metrics:
         self._texts = Counter(
             "caesura_texts", "Texts that were answered.", ("model",), registry=self._all
         )
+        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
 
     def begin(self) -> None:
         """Count a request that begins."""
@@ -46,8 +47,14 @@ class Metrics:
     def end(self, route: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
         self._now.dec()
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        if (route, status) not in self._known:  # finding a labelled counter takes a while
+            self._known[route, status] = (
+                self._requests.labels(route, str(status)),
+                self._seconds.labels(route),
+            )
+        requests, times = self._known[route, status]
+        requests.inc()
+        times.observe(seconds)
 
     def texts(self, model: str, count: int) -> None:
         """Count texts."""

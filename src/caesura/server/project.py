@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from caesura import corpora
-from caesura.documents import Document, Partial
+from caesura.documents import Document
 from caesura.errors import InvalidInput, message
+from caesura.segments import Segment
 from caesura.server.edits import State, edited, read_state
 from caesura.server.journal import Journal
 from caesura.server.limits import Refused
 
-__all__ = ["Project", "beside", "read_labels"]
+__all__ = ["Project", "beside"]
 
 FORM = "caesura labelling journal 1"
 MOST_LABELS = 100
@@ -40,11 +41,14 @@ class Project:
     Parameters
     ----------
     documents : sequence of Document
-        The texts; those with segments count as labelled.
+        The texts; those with labels count as labelled, in full or in part.
     output : path
         The file of labels, ``.jsonl``; the journal stands next to it.
     labels : sequence of str
         The labels to begin with.
+    review : bool
+        The segments of the texts are to be reviewed: they are suggestions, and no text counts as
+        labelled.
 
     Attributes
     ----------
@@ -60,23 +64,28 @@ class Project:
     ...     project.act(0, [{"op": "accept", "segments": [[0, 1, "number"]]}], 0)
     ...     project.export()
     ...     project.close()
-    ...     X, y = read_labels(Path(folder, "labels.jsonl"))
-    >>> y
-    [(Segment(start=0, end=1, label='number'),)]
+    ...     [document] = corpora.read(Path(folder, "labels.jsonl"))
+    >>> document.segments
+    (Segment(start=0, end=1, label='number'),)
     """
 
-    def __init__(self, documents: Sequence[Document], output: Path, labels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        output: Path,
+        labels: Sequence[str],
+        review: bool = False,
+    ) -> None:
         self.documents = [_with_text(document) for document in documents]
         self.output = output
         self.labels: list[str] = list(dict.fromkeys(labels))
         self.lock = threading.RLock()
         self.keys = _keys(self.documents)
-        self.states: dict[int, State] = {
-            i: State("done", tuple(document.segments))
-            for i, document in enumerate(self.documents)
-            if document.segments is not None
-        }
-        self._given = dict(self.states)
+        self.drafts: dict[int, tuple[Segment, ...]] = {}  # suggestions that came with the texts
+        if review:
+            self.drafts = {i: d.segments for i, d in enumerate(self.documents) if d.segments}
+        self._given = {} if review else _given_states(self.documents)
+        self.states: dict[int, State] = dict(self._given)
         self.revision = 0
         self.lost = 0  # actions on texts that are no longer there
         self._past: list[tuple[int, State, State]] = []
@@ -93,8 +102,11 @@ class Project:
         except BaseException:
             self._journal.close()
             raise
-        for state in self.states.values():
-            self._learn_labels(segment.label for segment in state.segments)
+        for segments in (
+            *(state.segments for state in self.states.values()),
+            *self.drafts.values(),
+        ):
+            self._learn_labels(segment.label for segment in segments)
         self.changed = True  # since the last export
 
     # -- reading --------------------------------------------------------------------------------
@@ -212,67 +224,43 @@ class Project:
             return dict(self.states)
 
     def export(self) -> None:
-        """Write the labels of texts that are done, and those of which a part is known."""
+        """Write the texts that are labelled, in full or in part."""
         with self.lock:
             self.changed = False
             states = sorted(self.states.items())
-        done = [_labelled(self.documents[i], s) for i, s in states if s.status == "done"]
-        some = [_partial(self.documents[i], s) for i, s in states if s.status == "partial"]
-        path = beside(self.output, "partial.jsonl")
+        labelled = (
+            self._labelled(i, state) for i, state in states if state.status in ("done", "partial")
+        )
         try:
-            corpora.write_jsonl(self.output, done)
-            if some or path.exists():
-                corpora.write_jsonl(path, some)
+            corpora.write_jsonl(self.output, labelled)
         except BaseException:
             self.changed = True
             raise
+
+    def _labelled(self, i: int, state: State) -> Document:
+        """Return a text with its labels; those that came with it and were not changed stay."""
+        document = self.documents[i]
+        if self._given.get(i) == state:
+            return document
+        if state.status == "done":
+            return replace(document, segments=state.segments, known=None)
+        return replace(document, segments=None, known=state.partial())
 
     def close(self) -> None:
         """Let others label."""
         self._journal.close()
 
 
-def read_labels(output: str | Path) -> tuple[list[Document], list[Any]]:
-    """Return the texts of a project and their labels, as `fit` takes them.
-
-    Parameters
-    ----------
-    output : path
-        The file of labels.
-
-    Returns
-    -------
-    (list of Document, list)
-        For each text its segments, or a `Partial` where the person has said only some of them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     labels = Path(folder, "labels.jsonl")
-    ...     _ = corpora.write(labels, [Document(("Leeds",), segments=((0, 1, "town"),))])
-    ...     read_labels(labels)[1]
-    [(Segment(start=0, end=1, label='town'),)]
-    """
-    path = Path(output)
-    documents = list(corpora.read_jsonl(path))
-    targets: list[Any] = [document.segments for document in documents]
-    if beside(path, "partial.jsonl").exists():
-        for document in corpora.read_jsonl(beside(path, "partial.jsonl")):
-            known = document.carried["known"]
-            tokens = {t: "O" for start, end in known["outside"] for t in range(start, end)}
-            documents.append(document)
-            targets.append(Partial([tuple(one) for one in known["segments"]], tokens))
-    return documents, targets
-
-
-def _labelled(document: Document, state: State) -> Document:
-    return replace(document, segments=state.segments)
-
-
-def _partial(document: Document, state: State) -> Document:
-    known = {"segments": state.segments, "outside": state.outside}
-    return replace(document, segments=None, carried={**document.carried, "known": known})
+def _given_states(documents: Sequence[Document]) -> dict[int, State]:
+    """Return what the labels that came with the texts say about them."""
+    states = {}
+    for i, document in enumerate(documents):
+        if document.segments is not None:
+            states[i] = State("done", document.segments)
+        elif (known := document.known) is not None:
+            outside = tuple((t, t + 1) for t, labels in known.tokens.items() if labels == ("O",))
+            states[i] = State("partial", known.segments, outside)
+    return states
 
 
 def _with_text(document: Document) -> Document:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.server.limits import Refused
+from caesura.server.work import Pace
 
 __all__ = ["Entry", "Models", "model_names"]
 
@@ -23,6 +25,7 @@ class Entry(NamedTuple):
     loaded: float  # seconds since 1970
     confident: bool  # whether the model gives probabilities
     explains: bool
+    paces: defaultdict[str, Pace]  # how long its answers take, by the path of the question
 
     def described(self) -> dict[str, Any]:
         """Return what clients may know about the model."""
@@ -67,7 +70,7 @@ class Models:
         model = self._load(path)
         asked = {"confident": model.predict_confident, "explains": getattr(model, "explain", None)}
         can = {key: _answers(question) for key, question in asked.items()}
-        return Entry(name, path, model, time.time(), **can)
+        return Entry(name, path, model, time.time(), **can, paces=defaultdict(Pace))
 
     def __iter__(self) -> Any:
         return iter(self._entries.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -13,23 +14,63 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+
+try:  # the parser and the loop in C are twice as fast; without them the server works the same
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
+except ImportError:  # pragma: no cover
+    from uvicorn.protocols.http.h11_impl import (  # type: ignore[assignment]
+        H11Protocol as Protocol,
+    )
+try:
+    from uvloop import new_event_loop
+except ImportError:  # pragma: no cover
+    from asyncio import new_event_loop  # type: ignore[assignment]
 
 __all__ = ["listening", "run"]
 
 HEADERS = 10.0  # seconds in which the headers of a request must have come
+HEAD = 64 * 1024  # bytes that they may have
+# Some clients offer HTTP/2 with this header; a parser that believes it drops the body.
+UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 KEEP_ALIVE = 30  # seconds between two requests of a connection
 CONNECTIONS = 1000
+TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 GRACE = 15  # seconds that requests have to end when the server is told to stop
 
 
-class Impatient(H11Protocol):
-    """Close connections that do not send a request in time."""
+class Impatient(Protocol):
+    """Close connections that do not send the head of a request in time, or send too much of it."""
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the headers."""
         super().connection_made(transport)
+        self._head, self._rest = b"", 0
         self._patience = self.loop.call_later(HEADERS, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on whole heads of requests, and their bodies."""
+        if self.transport.is_closing():
+            return
+        if not self._idle():
+            super().data_received(data)
+        elif self.cycle is not None and self.cycle.more_body:  # of a body that was refused
+            self._rest += len(data)
+            if self._rest > HEAD:
+                self.transport.close()
+            else:
+                super().data_received(data)
+        else:
+            self._head += data
+            head, end, body = self._head.partition(b"\r\n\r\n")
+            if end:
+                self._head = b""
+                super().data_received(UPGRADE.sub(b"\r\nx-upgrade:", head) + end + body)
+            elif len(head) > HEAD:
+                self.transport.write(TOO_LARGE)
+                self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -39,13 +80,16 @@ class Impatient(H11Protocol):
     def on_response_complete(self) -> None:
         """Begin to wait for the next request; its headers may begin within the keep-alive time."""
         super().on_response_complete()
+        self._rest = 0
         self._patience.cancel()
         patience = self.timeout_keep_alive + HEADERS
         self._patience = self.loop.call_later(patience, self._give_up)
 
+    def _idle(self) -> bool:
+        return self.cycle is None or bool(self.cycle.response_complete)
+
     def _give_up(self) -> None:
-        idle = self.cycle is None or self.cycle.response_complete
-        if idle and not self.transport.is_closing():
+        if self._idle() and not self.transport.is_closing():
             self.transport.close()
 
 
@@ -121,5 +165,9 @@ def run(
             loop.add_signal_handler(signal.SIGHUP, hangup)
         await server.serve(sockets=[made])
 
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again once all has ended
-        asyncio.run(serve())
+    # uvicorn raises KeyboardInterrupt again once all has ended
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        asyncio.Runner(loop_factory=new_event_loop) as runner,
+    ):
+        runner.run(serve())

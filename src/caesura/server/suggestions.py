@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, InvalidInput
+from caesura.segments import Segment
 from caesura.server.edits import State
 
 __all__ = ["suggested"]
 
 
-def suggested(model: Any, document: Document, state: State) -> list[dict[str, Any]]:
+def suggested(
+    model: Any, document: Document, state: State, draft: Sequence[Segment] = ()
+) -> list[dict[str, Any]]:
     """Return the segments of a text: those that are fixed, and the best others under them.
 
     Parameters
@@ -23,6 +27,9 @@ def suggested(model: Any, document: Document, state: State) -> list[dict[str, An
         The text.
     state : State
         What is fixed.
+    draft : sequence of Segment
+        Segments that came with the text. They are shown until the first correction, after which
+        the model decodes the rest; without a model those that agree with all corrections are.
 
     Returns
     -------
@@ -43,10 +50,12 @@ def suggested(model: Any, document: Document, state: State) -> list[dict[str, An
         {"start": start, "end": end, "label": label, "probability": None, "fixed": True}
         for start, end, label in state.segments
     ]
-    if model is not None and state.status == "open" and document.tokens:
+    if state.status == "open" and document.tokens:
         taken = [(s[0], s[1]) for s in (*state.segments, *state.outside)]
-        for segment, chance in _decoded(model, document, state):
-            start, end, label = segment
+        others: list[tuple[Any, float | None]] = [(segment, None) for segment in draft]
+        if model is not None and (taken or not draft):
+            others = _decoded(model, document, state)
+        for (start, end, label), chance in others:
             if all(end <= a or b <= start for a, b in taken):
                 made = {"start": start, "end": end, "label": label, "probability": chance}
                 out.append(made | {"fixed": False})

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from caesura.documents import Partial
 from caesura.errors import CaesuraError
 from caesura.evaluation import segment_counts
 from caesura.models import SemiCRF
@@ -205,10 +204,7 @@ class Teacher:
 
 
 def _target(state: State) -> Any:
-    if state.status == "done":
-        return list(state.segments)
-    outside = {t: "O" for start, end in state.outside for t in range(start, end)}
-    return Partial(state.segments, outside)
+    return list(state.segments) if state.status == "done" else state.partial()
 
 
 def contradictions(project: Project, states: dict[int, State]) -> list[dict[str, Any]]:

@@ -1,17 +1,55 @@
-"""Answers are computed in threads; there is a bound on how many requests wait for one."""
+"""Answers are computed in threads, short ones at once; a bound limits how many requests wait."""
 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from caesura.server.limits import Limits, Refused
 
-__all__ = ["Work"]
+__all__ = ["Pace", "Work"]
 
 T = TypeVar("T")
+QUICK = 0.001  # seconds; what takes less is not worth the way to a thread and back, about 0.1 ms
+
+
+class Pace:
+    """How long a kind of work takes, learnt from how long it took.
+
+    Examples
+    --------
+    >>> pace = Pace()
+    >>> pace.expected(100)
+    inf
+    >>> pace.timed(lambda: 6 * 7, 100)
+    42
+    >>> pace.expected(100) < 1
+    True
+    """
+
+    def __init__(self) -> None:
+        self._each = math.inf  # seconds for each unit of size
+
+    def expected(self, size: int) -> float:
+        """Return the seconds that work of a size will take."""
+        return self._each * size
+
+    def timed(self, function: Callable[[], T], size: int) -> T:
+        """Return what a function returns, and remember how long it took.
+
+        Slow work counts at once, and is forgotten after some quick work.
+        """
+        began = time.perf_counter()
+        try:
+            return function()
+        finally:
+            each = (time.perf_counter() - began) / max(size, 1)
+            before = 0.0 if self._each == math.inf else self._each
+            self._each = max(each, 0.7 * before + 0.3 * each)
 
 
 class Work:
@@ -36,44 +74,61 @@ class Work:
     """
 
     def __init__(self, threads: int, limits: Limits) -> None:
-        self.limits = limits
+        self.limits, self.threads = limits, threads
         self.busy = 0
         self._pool = ThreadPoolExecutor(threads, "caesura")
 
-    async def run(self, function: Callable[[], T]) -> T:
-        """Return what a function returns, or raise `Refused` where there is too much to do."""
+    async def run(self, function: Callable[[], T], pace: Pace | None = None, size: int = 0) -> T:
+        """Return what a function returns, or raise `Refused` where there is too much to do.
+
+        Parameters
+        ----------
+        function : callable
+            The computation.
+        pace : Pace, optional
+            How long such computations take; a short one is not handed to a thread.
+        size : int
+            Size of the computation, as the pace counts it.
+        """
         if self.busy >= self.limits.waiting:
             raise Refused(503, "the server is busy; try again later", retry_after=1)
+        if pace is None:
+            return await self._in_thread(function)
+        if pace.expected(size) < QUICK:
+            return pace.timed(function, size)
+        return await self._in_thread(lambda: pace.timed(function, size))
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
         self.busy += 1
         loop = asyncio.get_running_loop()
-        future = self._pool.submit(function)
-        future.add_done_callback(lambda _: self._ended(loop))
-        waiting = asyncio.wrap_future(future)
-        done, _ = await asyncio.wait([waiting], timeout=self.limits.seconds)
-        if not done:
-            waiting.add_done_callback(_ignore)
-            waiting.cancel()
-            seconds = self.limits.seconds
-            reason = (
-                f"the answer takes longer than {seconds:g} seconds; send fewer or shorter texts"
-            )
-            raise Refused(413, reason)
-        return waiting.result()
+        waiting: asyncio.Future[T] = loop.create_future()
+        self._pool.submit(function).add_done_callback(
+            lambda done: loop.is_closed() or loop.call_soon_threadsafe(self._ended, done, waiting)
+        )
+        late = loop.call_later(self.limits.seconds, self._give_up, waiting)
+        try:
+            return await waiting
+        finally:
+            late.cancel()
 
-    def _ended(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Count a computation as ended, in the thread that counts."""
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self._free)
-
-    def _free(self) -> None:
+    def _ended(self, done: Future[T], waiting: asyncio.Future[T]) -> None:
+        """Count a computation as ended, and hand over what came of it if it is waited for."""
         self.busy -= 1
+        if waiting.done():
+            return
+        if done.cancelled():
+            waiting.cancel()
+        elif (error := done.exception()) is not None:
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(done.result())
+
+    def _give_up(self, waiting: asyncio.Future[T]) -> None:
+        if not waiting.done():
+            seconds = f"{self.limits.seconds:g} seconds"
+            reason = f"the answer takes longer than {seconds}; send fewer or shorter texts"
+            waiting.set_exception(Refused(413, reason))
 
     def close(self) -> None:
         """Wait for what is being computed, and drop the rest."""
         self._pool.shutdown(cancel_futures=True)
-
-
-def _ignore(future: asyncio.Future[T] | Future[T]) -> None:
-    """Take the exception of a computation that nobody waits for."""
-    if not future.cancelled():
-        future.exception()

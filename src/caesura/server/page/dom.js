@@ -28,7 +28,7 @@ export function hue(labels, label) {
 }
 
 export const percent = (chance) => (chance === null || chance === undefined ? "" :
-  chance >= 0.9995 ? "100%" : `${Math.min(99.9, chance * 100).toFixed(chance < 0.1 ? 1 : 0)}%`);
+  chance >= 0.9995 ? "100%" : chance < 0.0005 ? "<0.1%" : `${Math.min(99.9, chance * 100).toFixed(chance < 0.1 ? 1 : 0)}%`);
 
 // Offsets of the server count code points; those of strings here do not.
 export const points = (text) => Array.from(text);

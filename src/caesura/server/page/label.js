@@ -3,7 +3,7 @@ import { $, ask, hue, make, mark, percent, put } from "./dom.js";
 import { draw } from "./curve.js";
 
 const state = { session: sessionStorage.getItem("session"), owner: false, labels: [], keys: {}, revision: 0,
-  view: null, cursor: 0, anchor: null, visited: [], waiting: 0, list: 0, busy: Promise.resolve() };
+  view: null, cursor: 0, whole: true, anchor: null, visited: [], waiting: 0, list: 0, busy: Promise.resolve() };
 const MARKS = { open: "·", done: "✓", partial: "◐", skipped: "–" };
 
 const say = (words) => { $("said").textContent = words; };
@@ -32,13 +32,15 @@ function doing(job) {
 const segmentAt = (t) => state.view.segments.find((one) => one.start <= t && t < one.end);
 const chosen = () => (state.anchor === null ? null :
   { start: Math.min(state.anchor, state.cursor), end: Math.max(state.anchor, state.cursor) + 1 });
-const target = () => chosen() ?? segmentAt(state.cursor) ?? { start: state.cursor, end: state.cursor + 1 };
+// What keys are about is framed: the selection, the segment at the cursor, or the word there.
+const framed = () => (state.whole && state.anchor === null && count() ? segmentAt(state.cursor) : undefined);
+const target = () => chosen() ?? framed() ?? { start: state.cursor, end: state.cursor + 1 };
 
 function token(t) {
   const [, words] = state.view.tokens[t], range = chosen();
   const inside = range && range.start <= t && t < range.end;
   const out = state.view.outside.some(([start, end]) => start <= t && t < end);
-  return make("span", { class: `tok${t === state.cursor ? " at" : ""}${inside ? " in" : ""}${out ? " out" : ""}`, "data-t": t }, words);
+  return make("span", { class: `tok${t === state.cursor && !framed() ? " at" : ""}${inside ? " in" : ""}${out ? " out" : ""}`, "data-t": t }, words);
 }
 
 function show() {
@@ -53,7 +55,7 @@ function show() {
     while (t < segment.start) { out.push(tokens[t][0], token(t)); t += 1; }
     out.push(tokens[t][0]);
     const words = make("span", {}, ...run(segment.end));
-    out.push(mark(words, segment, state.labels, {}, segment.fixed ? " fixed" : ""));
+    out.push(mark(words, segment, state.labels, {}, `${segment.fixed ? " fixed" : ""}${segment === framed() ? " at" : ""}`));
   }
   while (t < tokens.length) { out.push(tokens[t][0], token(t)); t += 1; }
   put($("text"), ...(tokens.length ? [...out, rest] : [make("span", { class: "quiet" }, "This text has no words.")]));
@@ -63,7 +65,8 @@ function show() {
 
 function describe() {
   const segment = count() ? segmentAt(state.cursor) : null;
-  const word = state.view.tokens[state.cursor]?.[1] ?? "";
+  const some = framed() ?? { start: state.cursor, end: state.cursor + 1 };
+  const word = state.view.tokens.slice(some.start, some.end).map((one, k) => (k ? one[0] : "") + one[1]).join("");
   const sure = segment && !segment.fixed && segment.probability !== null ? `, probability ${percent(segment.probability)}` : "";
   say(segment ? `${word}, in ${segment.label}${sure}${segment.fixed ? ", fixed" : ""}` : `${word}, in no segment`);
 }
@@ -73,9 +76,10 @@ function receive(view) {
   state.view = view;
   state.revision = Math.max(state.revision, view.revision);
   if (moved) {
-    state.cursor = 0;
+    Object.assign(state, { cursor: 0, whole: true });
     sessionStorage.setItem("at", view.text);
     for (const button of $("list").querySelectorAll("button")) button.setAttribute("aria-current", String(Number(button.dataset.text) === view.text));
+    reveal();
   }
   state.cursor = Math.max(0, Math.min(state.cursor, count() - 1));
   state.anchor = null;
@@ -98,10 +102,11 @@ function status(answer) {
   put($("warnings"), ...answer.warnings.slice(0, 8).map((one) => make("div", {}, `“${one.words}”: `,
     ...Object.entries(one.labels).flatMap(([label, texts], k) => [k ? ", " : "", `${label} in `,
       ...texts.slice(0, 4).map((i) => make("button", { class: "plain", "aria-label": `Text ${i + 1}`, onclick: () => go(i) }, `${i + 1}`))]))));
-  // Something was changed elsewhere, or there is a new model to ask, if nothing is selected.
-  const elsewhere = answer.revision > state.revision && !state.waiting;
-  const better = answer.model !== state.view?.model && state.view?.status === "open" && state.anchor === null && !state.waiting;
-  if (state.view && (elsewhere || better)) doing(() => load(state.view.text));
+  // Load the text again if it was changed elsewhere, or when there is a first model to ask. The suggestions of a
+  // later model come with the next action or text: what is shown must not change just before it is accepted.
+  const { view } = state, elsewhere = answer.revision > state.revision;
+  const first = view && !view.model && answer.model && view.status === "open" && !view.segments.length && !view.outside.length && state.anchor === null;
+  if (view && !state.waiting && (elsewhere || first)) doing(() => load(view.text));
 }
 
 // A letter of each label that no other has, and digits.
@@ -121,7 +126,9 @@ function showLabels(labels) {
 
 const act = (ops) => doing(async () => {
   $("problem").hidden = true;
-  receive(await ask("/api/act", { session: state.session, revision: state.revision, text: state.view.text, ops }));
+  const view = await ask("/api/act", { session: state.session, revision: state.revision, text: state.view.text, ops });
+  state.whole = true;
+  receive(view);
   describe();
 });
 
@@ -176,8 +183,9 @@ const commands = {
   },
 };
 
-function move(to, extend) {
+function move(to, extend, whole = false) {
   if (!count()) return;
+  state.whole = whole;
   if (extend) state.anchor ??= state.cursor; else state.anchor = null;
   state.cursor = Math.max(0, Math.min(count() - 1, to));
   show();
@@ -187,7 +195,7 @@ function move(to, extend) {
 const jump = (step) => {
   const starts = state.view.segments.map((one) => one.start);
   const to = step > 0 ? starts.find((start) => start > state.cursor) : starts.findLast((start) => start < (segmentAt(state.cursor)?.start ?? state.cursor));
-  if (to !== undefined) move(to, false);
+  if (to !== undefined) move(to, false, true);
 };
 
 const KEYS = { Enter: "accept", Delete: "remove", Backspace: "remove", " ": "keep", 0: "free", "/": "split", "+": "merge", PageDown: "next", PageUp: "previous" };
@@ -218,13 +226,14 @@ document.addEventListener("keydown", (event) => {
   doing(async () => {}).then(run);
 });
 
-// Drag over tokens to select; a touch taps the first one and then the last one.
+// A click frames the segment, a second one the word. Drag over words to select; a touch taps the first and the last.
 let dragging = false;
 const tokenAt = (event) => { const found = document.elementFromPoint(event.clientX, event.clientY)?.closest(".tok"); return found ? Number(found.dataset.t) : null; };
 $("text").addEventListener("pointerdown", (event) => {
   const t = tokenAt(event);
   if (t === null || event.button) return;
   const touch = event.pointerType !== "mouse";
+  state.whole = !segmentAt(t) || segmentAt(t) !== framed();
   if (touch && t !== state.cursor && state.anchor === null && state.tapped) { state.anchor = state.cursor; state.tapped = false; } else if (event.shiftKey) state.anchor ??= state.cursor; else { state.anchor = null; state.tapped = touch; }
   state.cursor = t;
   dragging = !touch;
@@ -269,7 +278,15 @@ async function list() {
     $("list-count").textContent = all ? `${state.list + 1}–${state.list + rows.length} of ${all.toLocaleString("en")}` : "none";
     $("list-back").disabled = !state.list;
     $("list-on").disabled = state.list + 50 >= all;
+    reveal();
   } catch (error) { fail(error); }
+}
+
+// Scroll the list, and nothing else, to the text that is shown.
+function reveal() {
+  const current = $("list").querySelector('[aria-current="true"]'), box = $("list").getBoundingClientRect();
+  const row = current?.getBoundingClientRect();
+  if (row && (row.top < box.top || row.bottom > box.bottom)) $("list").scrollTop += row.top - box.top - box.height / 3;
 }
 
 async function refresh() {

@@ -130,13 +130,14 @@ async function compare(body, options) {
   if (!name) return;
   const other = state.models.find((one) => one.name === name);
   const [found] = (await ask("/segment", { text: body.text, model: name }, options)).results;
+  const both = [...labels(), ...other.labels.filter((label) => !labels().includes(label))]; // the same colours
   const mine = new Set(state.segments.map((one) => `${one.start} ${one.end} ${one.label}`));
   let count = 0;
   put($("second"), ...parts(state.text, found.segments).map((part) => {
     if (!part.segment) return part.text;
     const differs = !mine.has(`${part.segment.start} ${part.segment.end} ${part.segment.label}`);
     count += differs;
-    return mark(part.text, part.segment, other.labels, {}, differs ? " changed" : "");
+    return mark(part.text, part.segment, both, {}, differs ? " changed" : "");
   }));
   $("compared-title").textContent = name;
   $("differs").textContent = count ? `${count} segment${count > 1 ? "s" : ""} differ${count > 1 ? "" : "s"}.` : "Both models agree.";

@@ -1,0 +1,110 @@
+"""``caesura load --executor``: many files at once, in parts that are loaded as they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.cli.bulk import BAD, failures, inputs_of, part_options, put_aside
+from caesura.cli.output import emit, note, say, warn
+from caesura.cli.progress import Ticker
+from caesura.cli.scaling import Executor, PartSize, Scheduler, engine
+from caesura.errors import InvalidInput, counted
+
+if TYPE_CHECKING:
+    from caesura.scale import LoadManifest
+
+__all__ = ["Loading", "load_many"]
+
+
+class Loading(NamedTuple):
+    """Who makes the rows, and where parts are."""
+
+    executor: Executor = None
+    scheduler: Scheduler = None
+    part_size: PartSize = None
+    parts_folder: Annotated[
+        str | None,
+        typer.Option(
+            "--parts-folder",
+            help="Write the parts of --executor to this folder or URL, which all workers must "
+            "reach. Default: the name of --into with .parts after it.",
+        ),
+    ] = None
+
+
+def load_many(
+    model: Path, pattern: str, loading: Loading, arguments: dict[str, Any], json: bool
+) -> None:
+    """Load the files of a pattern; raise if some of them failed."""
+    if pattern == "-":
+        raise InvalidInput("--executor: got the standard input, expected files; leave it out")
+    paths = inputs_of(pattern)
+    if arguments.get("source_name") is not None and len(paths) > 1:
+        raise InvalidInput(
+            f"--source-name: got {len(paths):,} files, expected one; leave it out, and their paths "
+            "are stored"
+        )
+    into = arguments["into"]
+    if loading.parts_folder is None and "://" in into:
+        raise InvalidInput(
+            f"--parts-folder: got none, and {into} is no file beside which parts could be; name a "
+            "folder that all workers can reach"
+        )
+    from caesura.scale import load_files
+
+    with Ticker(what="parts", stage="loading") as ticker, engine(loading) as one:
+        made = load_files(
+            model,
+            paths,
+            executor=one,
+            folder=loading.parts_folder,
+            progress=lambda done, total: ticker(done, share=done / total),
+            **part_options(loading.part_size),
+            **arguments,
+        )
+    _report(made, json)
+
+
+def _report(made: LoadManifest, json: bool) -> None:
+    """Say what was done; raise if some files failed."""
+    totals = made.as_json()
+    for old, new in {k: v for one in made.loads for k, v in one.renamed.items()}.items():
+        note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
+    if totals["flagged"]:
+        changed = f"{totals['flagged']:,} stored rows"
+        note(f"--threshold: the review flags of {changed} have changed with it")
+    if totals["quarantined"]:
+        from caesura.scale.places import joined, listed
+
+        place = next(name for name in listed(made.folder) if name.endswith(BAD))
+        put_aside(totals["quarantined"], joined(made.folder, place), totals["records"])
+    if totals["repeated"]:
+        warn(
+            f"{totals['repeated']:,} records have the id and the text of an earlier one, and were "
+            "not stored again; leave --id-column out to keep all of them"
+        )
+    if totals["stale"]:
+        warn(
+            f"inputs have changed: {totals['stale']:,} rows of their earlier states are in the "
+            "table; pass --replace to delete them"
+        )
+    if json:
+        emit(totals | {"parts_folder": made.folder, "seconds": round(made.seconds, 3)})
+    else:
+        written, rows = totals["written"], totals["rows"]
+        pace = f", {written / made.seconds:,.0f} a second" if made.seconds > 10 else ""
+        already = "" if written == rows else f" ({rows - written:,} were there)"
+        files = counted(len(made.files), "file")
+        say(
+            f"{counted(totals['records'], 'record')} in {files}, "
+            f"{counted(written, 'new row')}{already}, {totals['review']:,} of them for review"
+            f"{pace}: {made.into}, table {made.table}"
+        )
+    if not totals["records"] and not made.failed:
+        warn("got no records; are the files empty?")
+    problems = [(one.input, one.failure or "") for one in made.failed]
+    if problems:
+        raise failures(problems, len(made.files), "file")

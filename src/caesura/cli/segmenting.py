@@ -1,0 +1,128 @@
+"""A model that answers a stream of sequences batch by batch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caesura.cli.answers import confident
+from caesura.cli.forms import Answer
+from caesura.cli.output import warn
+from caesura.cli.reading import naming
+from caesura.cli.rules import Rules
+from caesura.documents import Document
+from caesura.errors import CaesuraError, Impossible, TooLarge
+
+if TYPE_CHECKING:
+    from caesura.cli.segment import Asking
+
+__all__ = ["Run"]
+
+
+class Run:
+    """A model that answers batch by batch, and counts."""
+
+    def __init__(self, model: Any, asking: Asking, name: str, skip: bool) -> None:
+        self.model, self.asking, self.name, self.skip = model, asking, name, skip
+        self.rules = None if asking.constraints is None else Rules(asking.constraints)
+        self.sequences = self.reviewed = self.skipped = 0
+        self.segments = self.written = 0  # that are in the output
+        self.carried: list[str] = []  # what the first sequences carry along
+
+    def batches(
+        self, documents: Iterator[Document], aside: Any, progress: Callable[[int], None]
+    ) -> Iterator[Sequence[Answer]]:
+        """Yield answers, without those that go aside for review."""
+        while some := list(itertools.islice(documents, self.asking.batch)):
+            self.carried = self.carried or list(some[0].carried)
+            rules = None if self.rules is None else self.rules.take(len(some))
+            answers = self._answers(some, rules)
+            numbers = {id(document): i for i, document in enumerate(some, self.sequences + 1)}
+            self.sequences += len(some)
+            progress(self.sequences)
+            kept = []
+            for answer in answers:
+                if aside is not None and self._doubtful(answer):
+                    aside.add(answer, numbers[id(answer.document)])
+                    self.reviewed += 1
+                else:
+                    kept.append(answer)
+            self.segments += sum(len(answer.segments) for answer in kept)
+            yield kept
+        if self.rules is not None:
+            self.rules.end()
+
+    def _doubtful(self, answer: Answer) -> bool:
+        """Say whether a segment of an answer is below the threshold."""
+        return min(answer.probabilities or [1.0]) < (self.asking.threshold or 0.0)
+
+    def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
+        """Return the answers to some documents; one by one if one of them has none."""
+        try:
+            return self._named(documents, rules)
+        except CaesuraError as error:
+            if not self.skip:
+                raise
+            if len(documents) == 1:
+                self.skipped += 1
+                if self.skipped <= 5:
+                    warn(f"left out: {error}")
+                return []
+        found = []
+        before = self.sequences
+        for i, document in enumerate(documents):
+            self.sequences = before + i
+            found += self._answers(
+                [document], rules[i : i + 1] if isinstance(rules, list) else rules
+            )
+        self.sequences = before
+        return found
+
+    def _named(self, documents: list[Document], rules: Any) -> list[Answer]:
+        """Ask the model; errors name the file and the sequence, and the file of constraints."""
+        try:
+            with naming(self.name, first=self.sequences):
+                return self._asked(documents, rules)
+        except MemoryError:
+            longest = max(range(len(documents)), key=lambda i: len(documents[i]))
+            place = f"{self.name}, sequence {self.sequences + longest + 1}"
+            raise TooLarge(
+                f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
+                "and the other sequences of the batch; split it, or take a smaller --batch"
+            ) from None
+        except CaesuraError as error:
+            if self.asking.constraints is None:
+                raise
+            place = error.argument or ""
+            if isinstance(rules, Mapping) and place.startswith("constraints"):
+                return self._named(documents, [rules] * len(documents))  # says which sequence
+            if isinstance(error, Impossible):
+                problem = f"{error.problem} in {self.asking.constraints}"
+                raise error.changed(problem=problem) from None
+            if place.endswith(": constraints"):
+                place = f"{place.removesuffix('constraints')}{self.asking.constraints}: constraints"
+            raise error.changed(argument=place or None) from None
+
+    def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
+        """Ask the model."""
+        asking, model = self.asking, self.model
+        if not (asking.probabilities or asking.threshold is not None or asking.n_best):
+            found = model.predict(documents, constraints=rules)
+            return [Answer(*pair) for pair in zip(documents, found, strict=True)]
+        ranked: list[Any] = [None] * len(documents)
+        if asking.n_best:
+            ranked = model.predict_n_best(documents, asking.n_best, constraints=rules)
+        answers = []
+        sure = confident(model, documents, constraints=rules)
+        for document, some, others in zip(documents, sure, ranked, strict=True):
+            answers.append(
+                Answer(
+                    document,
+                    [one.segment for one in some],
+                    [one.probability for one in some],
+                    any(one.calibrated for one in some),
+                    others,
+                )
+            )
+        return answers

@@ -1,0 +1,128 @@
+"""``segment --executor`` and ``load --executor`` on Dask and Ray, with workers that are killed."""
+
+import copy
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_data import good
+from test_bulk_load import stored
+
+from caesura import SemiCRF, records, scale
+from caesura.demo import addresses
+from caesura.executors.dask import Dask
+from caesura.executors.ray import Ray
+from caesura.features import word
+from caesura.scale import bulk
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the engines' own
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("model") / "addresses.model"
+    settings: dict[str, Any] = {"features": [word[0], word[-1]], "max_iterations": 8}
+    SemiCRF(**settings).fit(addresses(40, seed=1)).save(place)
+    return place
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """One file, of which small parts are made."""
+    path = tmp_path / "new.txt"
+    path.write_text("".join(f"{document.text}\n" for document in addresses(200, seed=5)))
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable() -> Iterator[None]:
+    """Let workers import this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        yield
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.jsonl"))}
+
+
+def dies_amid(place: str, function: Any, job: Any) -> Any:
+    """Kill the worker once, when half of the second part is segmented."""
+    flag, segmented = Path(place, "died"), bulk._segmented
+    if job.piece.number == 1 and not flag.exists():
+        calls: list[int] = []
+
+        def dies(*arguments: Any) -> Any:
+            calls.append(1)
+            if len(calls) > 1:
+                flag.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return segmented(*arguments)
+
+        work: Any = bulk
+        work.BATCH, work._segmented = 10, dies
+    return function(job)
+
+
+def check_killed(executor: Any, model: Path, file: Path, tmp_path: Path) -> None:
+    dying, whole = copy.copy(executor), executor.map
+    dying.map = lambda function, items: whole(partial(dies_amid, str(tmp_path), function), items)
+    expected = scale.segment_files(model, [file], tmp_path / "expected", part_size=0.002)
+    made = scale.segment_files(model, [file], tmp_path / "out", part_size=0.002, executor=dying)
+    assert (tmp_path / "died").exists()
+    assert not made.failed
+    assert made.sequences == expected.sequences == 200
+    assert content(tmp_path / "out") == content(tmp_path / "expected")
+
+
+def check_commands(more: list[str], model: Path, file: Path, tmp_path: Path) -> None:
+    out, into, plain = tmp_path / "cli", tmp_path / "a.db", tmp_path / "plain.db"
+    more = [*more, "--part-size", "0.004", "--json"]
+    said = good("segment", model, file, "-o", out, "--executor", *more).json
+    assert (said["sequences"], said["failed"]) == (200, 0)
+    assert len(said["parts"]) > 1
+    scale.segment_files(model, [file], tmp_path / "here", part_size=0.004, format="text")
+    assert content(out) == content(tmp_path / "here")
+    said = good("load", model, file, "--into", into, "--executor", *more).json
+    assert (said["written"], said["failed"]) == (200, 0)
+    records.load(model, file, plain)
+    assert stored(into) == stored(plain)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    import distributed as dask
+
+    distributed: Any = dask
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    local = distributed.LocalCluster(**settings, silence_logs=50)
+    with local as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+def test_dask_commands(client: Any, model: Path, file: Path, tmp_path: Path) -> None:
+    address = client.scheduler.address
+    check_commands(["dask", "--scheduler", address], model, file, tmp_path)
+
+
+def test_dask_survives_a_kill(client: Any, model: Path, file: Path, tmp_path: Path) -> None:
+    check_killed(Dask(client), model, file, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Ray]:
+    executor = Ray()
+    yield executor
+    executor._ray.shutdown()
+
+
+def test_ray_commands(ray: Ray, model: Path, file: Path, tmp_path: Path) -> None:
+    check_commands(["ray"], model, file, tmp_path)
+
+
+def test_ray_survives_a_kill(ray: Ray, model: Path, file: Path, tmp_path: Path) -> None:
+    check_killed(ray, model, file, tmp_path)
