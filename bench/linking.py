@@ -1,14 +1,15 @@
 """Linking and grouping records, from strings that a model has segmented.
 
-    python bench/linking.py [--data FOLDER] [--task dblp_acm|cora|all] [--splink]
+    python bench/linking.py [--data FOLDER] [--task dblp_acm|cora|all] [--folds 2] [--splink]
 
 Fields of each record are joined into one string, as a list of references would print them.  The
 strings are segmented and matched by models that were learnt from other records: entities are dealt
-into two halves, and what is learnt on one half is asked about the other.  Pair F1 counts all pairs
-of the half that is asked about; both halves are added up.  *fields* starts from the given fields,
-*pipeline* from the best segmentation, *joint* from the n best, which are scored by their match with
-the records of the other side too.  ``--splink`` adds splink, an unsupervised linker, on the given
-fields, at several thresholds: among the records of each half, and among all records at once.
+into folds, two by default, and each fold is asked with what was learnt on the others.  Pair F1
+counts all pairs of records of the fold that is asked about; the folds are added up.  *fields*
+starts from the given fields, *pipeline* from the best segmentation, *joint* from the n best, which
+are scored by their match with the records of the other side too.  ``--splink`` adds splink, an
+unsupervised linker, on the given fields, at several thresholds: among the records of each fold, and
+among all records at once.
 """
 
 from __future__ import annotations
@@ -118,14 +119,14 @@ def document(text: str, spans: Sequence[tuple[int, int, str]]) -> caesura.Docume
 # ---- what is measured ----------------------------------------------------------------------------
 
 
-def halves(entities: Sequence[int], seed: int) -> list[set[int]]:
+def folds(entities: Sequence[int], count: int, seed: int) -> list[set[int]]:
     found = sorted(set(entities))
     random.Random(seed).shuffle(found)
-    return [set(found[0::2]), set(found[1::2])]
+    return [set(found[k::count]) for k in range(count)]
 
 
-def chosen(rows: Sequence[Row], of: Sequence[int], half: set[int]) -> tuple[list[Row], list[int]]:
-    kept = [i for i, entity in enumerate(of) if entity in half]
+def chosen(rows: Sequence[Row], of: Sequence[int], some: set[int]) -> tuple[list[Row], list[int]]:
+    kept = [i for i, entity in enumerate(of) if entity in some]
     return [rows[i] for i in kept], [of[i] for i in kept]
 
 
@@ -174,13 +175,13 @@ def first_of(model: Any, texts: Sequence[str]) -> list[Row]:
 def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.Namespace) -> None:
     counts = {name: Counts() for name in ("fields", "pipeline", "joint")}
     f1s: list[float] = []
-    for asked in (0, 1):
-        parts = halves([*data.mine_of, *data.theirs_of], args.seed)
-        learn, ask = parts[1 - asked], parts[asked]
+    parts = folds([*data.mine_of, *data.theirs_of], args.folds, args.seed)
+    for ask in parts:
+        learn = set.union(*parts) - ask
         mine, mine_of = chosen(data.mine, data.mine_of, learn)
         theirs, theirs_of = chosen(data.theirs or [], data.theirs_of, learn)
         model = segmenter([*mine, *theirs], data.fields, args.examples, args.seed)
-        linker = Linker(data.fields, candidates=args.candidates, c2=0.01)
+        linker = Linker(data.fields, candidates=args.candidates)
         one = data.theirs is None
         true = true_pairs(mine_of, None if one else theirs_of)
         linker.fit(mine, None if one else theirs, matches=true)
@@ -203,13 +204,12 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
         print(f"{name:9} {some}")
     if args.splink:
         alone = splink_links(data)
-        every = halves([*data.mine_of, *data.theirs_of], args.seed)
         for least in (0.2, 0.5, 0.8, 0.95, 0.99):
-            both, whole = Counts(), Counts()
-            for half in every:
-                both.add(*splink_pairs(data, alone, least, half))
-            whole.add(*splink_pairs(data, alone, least, set.union(*every)))
-            print(f"splink    {both}  from {least}; all records at once: {whole}")
+            each, whole = Counts(), Counts()
+            for part in parts:
+                each.add(*splink_pairs(data, alone, least, part))
+            whole.add(*splink_pairs(data, alone, least, set.union(*parts)))
+            print(f"splink    {each}  from {least}; all records at once: {whole}")
 
 
 def splink_pairs(
@@ -293,6 +293,9 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=5, help="segmentations in the joint search")
     parser.add_argument("--splink", action="store_true", help="splink on the given fields, too")
     parser.add_argument("--candidates", type=int, default=20)
+    parser.add_argument(
+        "--folds", type=int, default=2, help="parts that the entities are dealt into"
+    )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if args.task in ("dblp_acm", "all"):

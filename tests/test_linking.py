@@ -202,6 +202,23 @@ def test_the_match_score_is_the_optimum() -> None:
     np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
 
 
+def test_similarities_count_beyond_each_knot() -> None:
+    """Four of five words are shared; a field that one record lacks counts nowhere."""
+    a, b = {"a": "one two three four five"}, {"a": "one two three four six", "b": "x"}
+    found = []
+    linker = Linker(["a", "b"])
+    for k in range(11 * 2 + 10):
+        linker.weights_ = np.eye(11 * 2 + 10)[k]
+        found.append(linker.log_odds(a, b))
+    fields, beyond = found[:14], np.reshape(found[14:], (3, 6))
+    assert fields[:2] == [0.0, 0.0]
+    assert fields[5:10] == [0.0, 1.0, 0.0, 0.0, 0.0]
+    assert fields[3] == pytest.approx(0.8)
+    np.testing.assert_allclose(beyond[:, 1], [0.4, 0.2, 0.0], atol=1e-12)  # words of field a
+    np.testing.assert_allclose(beyond[:, 2:4], 0.0)  # field b
+    assert beyond[0, 0] == pytest.approx(fields[2] - 0.4)
+
+
 def test_links_between_two_sets(linker: Linker) -> None:
     mine = [{"author": "hoare", "title": "On time", "year": "1975"}, {"author": "Dijkstra"}]
     other = {"author": "Knuth", "title": "On data", "year": "1976"}
