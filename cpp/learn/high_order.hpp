@@ -31,6 +31,17 @@ namespace caesura::CAESURA_ISA {
 // gains is beyond kMost, the general sweeps must answer.
 constexpr real kFarAhead = kDouble ? 1e100 : 1e10f;
 
+// What is ahead, and whether it is too much.
+// A value that is too large is cut off and its lane marked, so that no infinity meets a 0 as long
+// as the sweep goes on; marked lanes go to the general sweeps at the end.
+struct Ahead {
+  ivec far = ivec{};
+  vec operator()(vec value) {
+    far |= value > kFarAhead;
+    return min(value, splat(kFarAhead));
+  }
+};
+
 // to[move.to] += from[move.from], over rows of vectors; and the other way.
 inline void move(const std::vector<Move>& moves, const real* from, real* to) {
   for (const Move *one = moves.data(), *end = one + moves.size(); one != end; ++one) {
@@ -218,7 +229,17 @@ class HighOrder {
   void cover_crossing(int y, int begin, int end, int hi, real* back);
   void prepare_cover();
   void end_back(int e, real* back, real* stops);
+  // What segments from one start gain up to an end, what is ahead of them there, by state, and
+  // where their probability goes.
+  struct Meeting {
+    Gains by;
+    const real* to;
+    real* share;
+  };
+  static constexpr int kMeetings = 3;  // at once
   void begin_back(int s, real* back, real* ratio);
+  template <int N>
+  void meet_ends(const Meeting* ends, int s, int y, bool fresh, real* ratio);
   void leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered);
   real* back_at(real* back, int e) const { return states(back, e % kept); }
   void end_at(int e, vec share, real* back) const;

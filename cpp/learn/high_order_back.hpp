@@ -126,41 +126,61 @@ template <bool kByState>
 void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   for (int y = 0; y < h.Y; ++y) {
     const std::ptrdiff_t first = h.first[y] * W;
-    const int m = count(y), farthest = std::min(T, s + bound(y));
-    const real* from = states(hat, s) + first;
-    real* sums = ratio + first;
-    auto meet = [&](const real* gained, const real* to, bool fresh, real* share) {
-      vec dot = vec{};
-      const Gains by = of(gained, y);
-      real* out = share + (kByState ? first : 0);
-      // One end: term back is added to ratio, and hat term back takes the place of the term.  The
-      // end s + 1 always fits, and as the first it sets the sums.
-      for (int k = 0; k < m; ++k) {
-        const vec ahead = load(to + k * W), reached = ahead * by[k];
-        store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
-        if (kByState)
-          store(out + k * W, load(from + k * W) * min(reached, splat(kFarAhead)));
-        else
-          dot += load(from + k * W) * ahead;
-      }
-      if (!kByState) store(share + y * W, by.same * dot);
+    const int farthest = std::min(T, s + bound(y));
+    Meeting waiting[kMeetings];
+    int n_waiting = 0;
+    bool fresh = true;
+    auto meet = [&](real* gained, const real* to, real* share) {
+      waiting[n_waiting++] = {of(gained, y), to + first, share + at_label(y)};
+      if (n_waiting < kMeetings) return;
+      meet_ends<kMeetings>(waiting, s, y, fresh, ratio);
+      n_waiting = 0;
+      fresh = false;
     };
     auto clear = [&](real* share) { for_numbers(y, [&](int q) { store(share + q, vec{}); }); };
     // Ends that are too long for the label count nothing, but row_counts reads their rows.
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
       if (e <= farthest)
-        meet(term(s, e), back_at(back, e) + first, e == s + 1, term(s, e));
+        meet(term(s, e), back_at(back, e), term(s, e));
       else
         clear(term(s, e));
     }
     if (joins[s] < farthest)
-      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false, row(joining_share, s));
+      meet(row(joined, s), states(beyond, s & (ring - 1)), row(joining_share, s));
     else if (joins[s] <= T)
       clear(row(joining_share, s));
-    Ahead bounded;
-    for (int k = 0; k < m; ++k) store(sums + k * W, bounded(load(sums + k * W)));
-    bad |= bounded.far;
+    if (n_waiting == 1) meet_ends<1>(waiting, s, y, fresh, ratio);
+    if (n_waiting == 2) meet_ends<2>(waiting, s, y, fresh, ratio);
   }
+}
+
+// N ends of the segments from s at once, so that ratio and hat pass through the registers once:
+// term back is added to ratio, and hat term back takes the place of the term.  `fresh`: the first
+// ends of s, which set the sums; the end s + 1 always fits.
+template <bool kByState>
+template <int N>
+void HighOrder<kByState>::meet_ends(const Meeting* ends, int s, int y, bool fresh, real* ratio) {
+  const real* from = states(hat, s) + h.first[y] * W;
+  real* sums = ratio + h.first[y] * W;
+  Meeting end[N];  // by value, for a store might change anything else
+  std::copy(ends, ends + N, end);
+  Ahead bounded;
+  vec dot[N] = {};
+  for (int k = 0, m = count(y); k < m; ++k) {
+    const vec hats = load(from + k * W);
+    vec sum = fresh ? vec{} : load(sums + k * W);
+    for (int i = 0; i < N; ++i) {
+      const vec ahead = load(end[i].to + k * W), reached = ahead * end[i].by[k];
+      sum += reached;
+      if (kByState)
+        store(end[i].share + k * W, hats * min(reached, splat(kFarAhead)));
+      else
+        dot[i] += hats * ahead;
+    }
+    store(sums + k * W, bounded(sum));
+  }
+  for (int i = 0; !kByState && i < N; ++i) store(end[i].share, end[i].by.same * dot[i]);
+  bad |= bounded.far;
 }
 
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by
@@ -226,16 +246,19 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     store(passed + p * W, all);
   }
   move_back(h.leading, into, direct);
-  // S is made from longer histories to shorter ones, so that its transpose goes the other way.
+  // alpha is a term of S of its own state, and may be a source itself.
+  for (const std::int32_t q : h.singles)
+    store(back + q * W, load(direct + q * W) + load(passed + q * W));
+  // S is made from longer histories to shorter ones, so that its transpose goes the other way. Each
+  // history of several labels is met once, after the shorter one, so that its sum is final.
   const Move *last = h.longer.data(), *one = last + h.longer.size();
   while (one != last) {
     --one;
-    real* to = passed + one->from * W;
-    store(to, load(to) + load(passed + one->to * W));
+    const std::ptrdiff_t q = one->from * W;
+    const vec all = load(passed + q) + load(passed + one->to * W);
+    store(passed + q, all);
+    store(back + q, load(direct + q) + all);
   }
-  // alpha is a term of S of its own state, and may be a source itself.
-  for (int q = 0, size = n * W; q < size; q += W)
-    store(back + q, load(direct + q) + load(passed + q));
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.

@@ -7,17 +7,6 @@
 
 namespace caesura::CAESURA_ISA {
 
-// What is ahead, and whether it is too much.
-// A value that is too large is cut off and its lane marked, so that no infinity meets a 0 as long
-// as the sweep goes on; marked lanes go to the general sweeps at the end.
-struct Ahead {
-  ivec far = ivec{};
-  vec operator()(vec value) {
-    far |= value > kFarAhead;
-    return min(value, splat(kFarAhead));
-  }
-};
-
 // How many segments of a label with a bound L have joined before e and go on to e or further:
 //
 //   cover[e] = sum of P(s, end) over the starts s with joins[s] < e and the ends e <= end <= s + L
