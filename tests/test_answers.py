@@ -315,7 +315,7 @@ def test_draws_with_neighbouring_seeds_are_not_the_same_ones_shifted(
     drawn = model.sample([x] * 3, 8, seed=7)
     assert drawn[1] != model.sample([x], 8, seed=8)[0]
     assert drawn[0] != drawn[1]
-    monkeypatch.setattr("caesura.models.asked.MOST_TOKENS", 1)
+    monkeypatch.setattr("caesura.models.constrained_inference.MOST_TOKENS", 1)
     assert model.sample([x] * 3, 8, seed=7) == drawn
 
 
