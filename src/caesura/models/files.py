@@ -20,8 +20,8 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
-from caesura.models.described import describe, description
 from caesura.models.estimator import Features, fitted_of, set_fitted
+from caesura.models.file_metadata import describe, description
 from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
