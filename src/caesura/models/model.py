@@ -45,10 +45,10 @@ from caesura.models.examples import check_rows, examples_of, warn_of_many, weigh
 from caesura.models.extracting import Extractor
 from caesura.models.feature_checks import check_same, check_standardise, learns, of_kinds
 from caesura.models.fitted import Fitted, check_learnt
-from caesura.models.growing import grown
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans
 from caesura.models.margin import check_targets
+from caesura.models.pattern_selection import grown
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
