@@ -15,10 +15,10 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
-from caesura.models.conditions import ConditionReader
 from caesura.models.constrained_inference import Asked, constrained
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.fitted import Fitted, layout_bounds, scorer_of
+from caesura.models.kernel_constraints import ConditionReader
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
 from caesura.models.online import OnlineModel
