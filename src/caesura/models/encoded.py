@@ -15,9 +15,9 @@ from caesura.inference.kernel_calls import called
 from caesura.inference.results import Marginals
 from caesura.models.fitted import Fitted, unscaled
 from caesura.models.lookback import refuse
+from caesura.models.potentials import potentials_of
 from caesura.models.reading import documents_of
 from caesura.models.rules import Rules
-from caesura.models.scores import potentials_of
 from caesura.models.span_marginals import PairMarginals
 from caesura.potentials import Potentials
 
