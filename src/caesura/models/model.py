@@ -37,13 +37,13 @@ from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.learning.progress import Stage
 from caesura.models import lookback_checks
-from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.extracting import Extractor
 from caesura.models.feature_checks import check_same, check_standardise, learns, of_kinds
+from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, check_learnt
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans

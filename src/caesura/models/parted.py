@@ -26,9 +26,9 @@ from caesura.learning import LEARNERS, Progress
 from caesura.learning.learners import learners_with
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
-from caesura.models.arguments import checked_run
 from caesura.models.compact import PAIRS
 from caesura.models.examples import warn_of_many
+from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, layout_bounds
 from caesura.models.model import Model
 from caesura.models.parted_objective import PartedObjective
