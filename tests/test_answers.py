@@ -282,7 +282,7 @@ def test_a_calibration_belongs_to_the_outside_bias_it_was_learnt_with(tmp_path: 
 def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = SemiCRF([word[0]], n_threads=1).fit(X, Y)
     expected = fitted.predict_tags(X_HELD)
-    monkeypatch.setattr("caesura.models.reading.CHUNK", 4)
+    monkeypatch.setattr("caesura.models.inputs.CHUNK", 4)
     made: list[weakref.ref[Any]] = []
     most = 0
 

@@ -16,7 +16,7 @@ from toys import addresses
 import caesura
 from caesura import ChainCRF, Impossible, InvalidInput, Potentials, SemiCRF
 from caesura.features import lower, shape, window
-from caesura.models import encoded, reading
+from caesura.models import encoded, inputs
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
 from caesura.models.tag_rules import keep_rules

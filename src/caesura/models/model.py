@@ -45,12 +45,12 @@ from caesura.models.extracting import Extractor
 from caesura.models.feature_checks import check_same, check_standardise, learns, of_kinds
 from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, check_learnt
+from caesura.models.inputs import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans
 from caesura.models.margin import check_targets
 from caesura.models.pattern_selection import grown
 from caesura.models.patterns import grows
-from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
 from caesura.models.targets import Target, known_segments, scheme_of, segments_of
 from caesura.models.training import Training, train

@@ -33,8 +33,8 @@ from caesura.features.dictionary import Text
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
 from caesura.models.fitted import Labelling, Structure
+from caesura.models.inputs import labelled, paired
 from caesura.models.patterns import Pattern, counted_patterns
-from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
 from caesura.models.targets import Target, known_segments

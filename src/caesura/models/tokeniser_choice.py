@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from caesura.documents.fitting import Fitting
-from caesura.models.reading import CHUNK
+from caesura.models.inputs import CHUNK
 
 __all__ = ["choose", "look_at"]
 
