@@ -10,7 +10,7 @@ import typer
 
 from caesura.cli.bulk_load import Loading, load_many
 from caesura.cli.command import command
-from caesura.cli.knowing import known_of
+from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.piping import piped_format

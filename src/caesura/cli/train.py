@@ -15,7 +15,7 @@ from caesura.cli import corpus_summary, scaling, training
 from caesura.cli.advice import advice_for
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
-from caesura.cli.knowing import values_of, with_known
+from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
 from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
 from caesura.cli.progress import hush
