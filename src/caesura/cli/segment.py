@@ -14,9 +14,9 @@ import typer
 
 from caesura.cli.bulk import segment_many
 from caesura.cli.command import command
-from caesura.cli.forms import TABLES, Style, beside, check_form, form_of
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
+from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.reviewing import FORMS as REVIEWS

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from caesura.cli.answers import confident
-from caesura.cli.forms import Answer
 from caesura.cli.output import warn
+from caesura.cli.prediction_formats import Answer
 from caesura.cli.reading import naming
 from caesura.cli.rules import Rules
 from caesura.documents import Document

@@ -12,8 +12,8 @@ from typing import IO, Any
 import orjson
 
 from caesura import corpora, render
-from caesura.cli.forms import TABLES, Answer, Style
 from caesura.cli.output import warn
+from caesura.cli.prediction_formats import TABLES, Answer, Style
 from caesura.cli.tabling import write_table
 from caesura.corpora.columns import renamed
 from caesura.corpora.files import writing
