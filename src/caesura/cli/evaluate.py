@@ -13,9 +13,9 @@ from caesura.cli.answers import System, answered, gold_of, side_by_side
 from caesura.cli.command import command
 from caesura.cli.model_files import Trust, is_model
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
+from caesura.cli.prediction_output import as_written
 from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading
-from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.evaluation.report import AVERAGES
