@@ -9,8 +9,8 @@ from typing import Annotated, NamedTuple
 import typer
 
 from caesura.cli import scoring
-from caesura.cli.answers import System, answered, gold_of, side_by_side
 from caesura.cli.command import command
+from caesura.cli.gold_and_predicted import System, answered, gold_of, side_by_side
 from caesura.cli.model_files import Trust, is_model
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
 from caesura.cli.prediction_output import as_written

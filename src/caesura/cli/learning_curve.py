@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.choices import OWN, Choices, chosen, estimator
 from caesura.cli.command import command
+from caesura.cli.model_settings import OWN, Choices, chosen, estimator
 from caesura.cli.neural import NEURAL
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
 from caesura.cli.plot import characters, picture

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from caesura.cli.answers import confident
+from caesura.cli.gold_and_predicted import confident
 from caesura.cli.output import warn
 from caesura.cli.prediction_formats import Answer
 from caesura.cli.reading import naming

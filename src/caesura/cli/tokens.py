@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from caesura.cli.choices import Choices
+from caesura.cli.model_settings import Choices
 from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes

@@ -13,10 +13,10 @@ import typer
 
 from caesura.cli import corpus_summary, scaling, training
 from caesura.cli.advice import advice_for
-from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
+from caesura.cli.model_settings import Choices, chosen, estimator
 from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes

@@ -11,8 +11,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.choices import Choices, chosen, estimator, kind_of
 from caesura.cli.command import command
+from caesura.cli.model_settings import Choices, chosen, estimator, kind_of
 from caesura.cli.output import (
     Json,
     check_apart,
