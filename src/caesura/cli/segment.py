@@ -20,8 +20,8 @@ from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, fo
 from caesura.cli.prediction_output import write
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
-from caesura.cli.reviewing import FORMS as REVIEWS
-from caesura.cli.reviewing import Review
+from caesura.cli.review_file import FORMS as REVIEWS
+from caesura.cli.review_file import Review
 from caesura.cli.scaling import Workers, check_alone
 from caesura.cli.segmenting import Run
 from caesura.corpora.files import Together
