@@ -14,7 +14,7 @@ from cli_data import bad, good, records_of, run
 
 import caesura
 from caesura import corpora
-from caesura.cli import scaling
+from caesura.cli import executor_options
 from caesura.demo import addresses
 
 

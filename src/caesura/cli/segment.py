@@ -14,6 +14,7 @@ import typer
 
 from caesura.cli.bulk import segment_many
 from caesura.cli.command import command
+from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
@@ -22,7 +23,6 @@ from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
 from caesura.cli.review_file import Review
-from caesura.cli.scaling import Workers, check_alone
 from caesura.cli.segmenting import Run
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.command import command
+from caesura.cli.executor_options import TrialWorkers, check_alone, engine
 from caesura.cli.model_settings import Choices, chosen, estimator, kind_of
 from caesura.cli.output import (
     Json,
@@ -26,7 +27,6 @@ from caesura.cli.output import (
 )
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
-from caesura.cli.scaling import TrialWorkers, check_alone, engine
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
