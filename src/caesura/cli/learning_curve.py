@@ -17,8 +17,8 @@ from caesura.cli.output import Json, check_apart, check_output, emit, note, say,
 from caesura.cli.plot import characters, picture
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
 from caesura.cli.tokens import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message

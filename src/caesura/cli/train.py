@@ -21,8 +21,8 @@ from caesura.cli.output import Json, check_apart, check_output, note, say, warn,
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.run_options import Run
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
 from caesura.cli.tokens import Tokens
 from caesura.cli.train_report import report_training
 from caesura.documents import Document, Tokeniser

@@ -28,8 +28,8 @@ from caesura.cli.output import (
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
 from caesura.cli.search_space import candidates, parse, toml
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
 from caesura.cli.tokens import Tokens
 from caesura.corpora.files import writing
 from caesura.documents import Document
