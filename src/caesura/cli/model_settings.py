@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from caesura.cli.neural import NEURAL, neural_estimator
+from caesura.cli.option_values import parsed
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_option import tokeniser_of
-from caesura.cli.values import parsed
 from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
