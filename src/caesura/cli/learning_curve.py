@@ -19,7 +19,7 @@ from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation import segment_counts

@@ -23,7 +23,7 @@ from caesura.cli.reading import Reading, labelled, naming, read_all, report_note
 from caesura.cli.run_options import Run
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.cli.train_report import report_training
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message

@@ -11,7 +11,7 @@ from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.cli.review_file import CHECKED, checked_rows
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 

@@ -30,7 +30,7 @@ from caesura.cli.reading import Reading, naming
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
