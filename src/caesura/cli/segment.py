@@ -19,11 +19,11 @@ from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
 from caesura.cli.prediction_output import write
+from caesura.cli.prediction_stream import Run
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
 from caesura.cli.review_file import Review
-from caesura.cli.segmenting import Run
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
 from caesura.errors import InvalidInput, counted
