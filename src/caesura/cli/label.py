@@ -14,7 +14,7 @@ from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import check_apart, check_output, note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, read, report_notes
-from caesura.cli.serving import (
+from caesura.cli.server_setup import (
     Address,
     announce,
     check_installed,
