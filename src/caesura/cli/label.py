@@ -23,7 +23,7 @@ from caesura.cli.server_setup import (
     tokens_of,
 )
 from caesura.cli.tokeniser_option import tokeniser_of
-from caesura.cli.training import TABLES, columns_of
+from caesura.cli.training_data import TABLES, columns_of
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
 

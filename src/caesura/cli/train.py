@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli import corpus_summary, executor_options, training
+from caesura.cli import corpus_summary, executor_options, training_data
 from caesura.cli.advice import advice_for
 from caesura.cli.command import command
 from caesura.cli.known_values import values_of, with_known
@@ -181,7 +181,7 @@ def _read(
     """Read the data and print its statistics."""
     outside, stream = str(choices.get("outside", "O")), bool(choices.get("stream"))
     tokens = Tokens(reading, choices)
-    found = training.read_training(*paths, reading, tokens, SHOWN if stream else None)
+    found = training_data.read_training(*paths, reading, tokens, SHOWN if stream else None)
     held_out = None if dev is None else tokens.read(dev, reading)
     tokens.settle(choices)
     documents, name = tokens.settled(found.first), "train"
