@@ -10,12 +10,12 @@ import typer
 
 from caesura.cli.bulk_load import Loading, load_many
 from caesura.cli.command import command
+from caesura.cli.constraint_files import Rules
 from caesura.cli.executor_options import check_alone
 from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.rules import Rules
 from caesura.cli.stdin_format import piped_format
 from caesura.errors import CaesuraError, InvalidInput, counted
 
