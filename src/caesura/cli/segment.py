@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.bulk import segment_many
+from caesura.cli.bulk_segment import segment_many
 from caesura.cli.command import command
 from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, Trust, load_model
