@@ -12,7 +12,7 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.model_settings import OWN, Choices, chosen, estimator
-from caesura.cli.neural import NEURAL
+from caesura.cli.neural_settings import NEURAL
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.progress import Quiet, Ticker, hush

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from caesura.cli.neural import NEURAL, neural_estimator
+from caesura.cli.neural_settings import NEURAL, neural_estimator
 from caesura.cli.option_values import parsed
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_option import tokeniser_of
