@@ -14,7 +14,7 @@ import numpy as np
 from caesura.checks import whole
 from caesura.compat import messages
 from caesura.compat.gathered import Gathered
-from caesura.compat.held import Held
+from caesura.compat.holdout import Held
 from caesura.compat.learning import Floats, chain_of, learn, training_of
 from caesura.compat.logparser import LabelScore, TrainLogParser
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
