@@ -20,7 +20,7 @@ from caesura import ChainCRF, Document, SemiCRF, corpora
 from caesura.documents import as_document
 from caesura.errors import InvalidInput
 from caesura.features import dense, first, from_spec, to_spec
-from caesura.features.given import DenseColumn
+from caesura.features.document_columns import DenseColumn
 from caesura.features.standardising import is_standardised, standardised
 
 TEXTS = [

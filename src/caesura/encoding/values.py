@@ -17,14 +17,14 @@ from caesura.features import Column, Template
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
 from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
-from caesura.features.enclosing import EnclosingColumn, PlaceColumn
-from caesura.features.given import (
+from caesura.features.document_columns import (
     AttributesColumn,
     DenseColumn,
     GivenColumn,
     PositionColumn,
     RepeatColumn,
 )
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.standardising import arranged, dense_names
 
 __all__ = [

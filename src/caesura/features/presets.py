@@ -34,7 +34,7 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
-from caesura.features.given import column, position, repeats
+from caesura.features.document_columns import column, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
 from caesura.features.smaller import for_characters

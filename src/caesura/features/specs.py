@@ -18,8 +18,7 @@ from caesura.documents.tokenisers import check_trusted
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
-from caesura.features.enclosing import EnclosingColumn, PlaceColumn
-from caesura.features.given import (
+from caesura.features.document_columns import (
     AttributesColumn,
     DenseColumn,
     FunctionColumn,
@@ -28,6 +27,7 @@ from caesura.features.given import (
     RepeatColumn,
     remembered,
 )
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
 from caesura.features.lookback import Incremental, SegmentTemplate

@@ -24,7 +24,7 @@ from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.evaluation import segment_counts
-from caesura.features.given import remember
+from caesura.features.document_columns import remember
 from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LBFGS, minimise
 from caesura.models.calibration import Confident
