@@ -9,8 +9,8 @@ from typing import Any
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
+from caesura.features.dense_columns import is_standardised, plain_dense
 from caesura.features.history import SegmentHistory
-from caesura.features.standardising import is_standardised, plain_dense
 from caesura.models.coding import Features
 from caesura.models.inputs import CHUNK, kinds_of
 from caesura.models.targets import Target

@@ -32,7 +32,7 @@ from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.features.standardising import standardised
+from caesura.features.dense_columns import standardised
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.learning.progress import Stage
