@@ -54,8 +54,8 @@ from caesura.features.segment import (
     SegmentShape,
     TokenAt,
 )
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.similar import Similar
-from caesura.features.spans import SegmentFeature
 from caesura.features.specs import declared, from_spec, lexicons_of, to_spec
 from caesura.features.templates import (
     Column,

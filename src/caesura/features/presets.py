@@ -38,7 +38,7 @@ from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.document_columns import column, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last, window, within
 from caesura.features.word_templates import at_places, word_templates
 

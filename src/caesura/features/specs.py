@@ -32,8 +32,8 @@ from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
 from caesura.features.lookback import Incremental, SegmentTemplate
 from caesura.features.segment import Length, Pattern, SegmentFunction, SegmentShape, TokenAt
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.similar import Similar
-from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Column, Template
 
 __all__ = ["declared", "from_spec", "lexicons_of", "to_spec"]
