@@ -12,7 +12,7 @@ The optimisers know nothing of models: they see vectors of parameters and an obj
 
 from __future__ import annotations
 
-from caesura.learning.cutting import CutState, CuttingPlane
+from caesura.learning.cutting_plane import CutState, CuttingPlane
 from caesura.learning.exponentiated import DualState, ExponentiatedGradient
 from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.lbfgs import LBFGS, State

@@ -20,7 +20,7 @@ from caesura import persistence
 from caesura.corpora.temporary import check_writable
 from caesura.errors import InvalidInput, message
 from caesura.learning.agenda import AgendaState
-from caesura.learning.cutting import CutState
+from caesura.learning.cutting_plane import CutState
 from caesura.learning.exponentiated import DualState
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from caesura.learning.cutting import CuttingPlane
+from caesura.learning.cutting_plane import CuttingPlane
 from caesura.learning.exponentiated import ExponentiatedGradient
 from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.lbfgs import LBFGS
