@@ -19,7 +19,7 @@ from caesura.learning.lbfgs import LBFGS, State
 from caesura.learning.learners import LEARNERS, Learner
 from caesura.learning.loop import Optimiser, Result, minimise
 from caesura.learning.objectives import BatchObjective, Objective, OnlineObjective, Progress
-from caesura.learning.paths import AROW, PassiveAggressive, PathState, Perceptron
+from caesura.learning.path_learners import AROW, PassiveAggressive, PathState, Perceptron
 from caesura.learning.progress import ProgressLine
 from caesura.learning.sgd import SGD, AdaGrad, EpochState
 

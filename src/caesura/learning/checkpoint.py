@@ -24,7 +24,7 @@ from caesura.learning.exponentiated import DualState
 from caesura.learning.keyed_perceptron import AgendaState
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress
-from caesura.learning.paths import PathState
+from caesura.learning.path_learners import PathState
 from caesura.learning.sgd import EpochState
 
 __all__ = ["KIND", "OtherRun", "check_room", "read", "write"]
