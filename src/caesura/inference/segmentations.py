@@ -9,7 +9,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
-from caesura.inference import reference, risk
+from caesura.inference import minimum_risk, reference
 from caesura.inference.kernel_calls import (
     answer_count,
     answer_path,
