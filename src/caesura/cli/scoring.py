@@ -10,7 +10,7 @@ from typing import Any
 from caesura import evaluation
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
-from caesura.evaluation.mistakes import kinds_of, worst_first
+from caesura.evaluation.error_analysis import kinds_of, worst_first
 from caesura.evaluation.pairs import labels_among
 from caesura.segments import Segment
 

@@ -7,8 +7,7 @@ two systems, and `pages` writes an HTML report.
 """
 
 from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments
-from caesura.evaluation.intervals import Interval, Range, bootstrap
-from caesura.evaluation.mistakes import (
+from caesura.evaluation.error_analysis import (
     Confused,
     Confusion,
     Errors,
@@ -18,6 +17,7 @@ from caesura.evaluation.mistakes import (
     errors,
     matches,
 )
+from caesura.evaluation.intervals import Interval, Range, bootstrap
 from caesura.evaluation.overlap import Overlap, Partials, partial
 from caesura.evaluation.pages import html_report
 from caesura.evaluation.report import Report, evaluate

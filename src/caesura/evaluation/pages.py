@@ -12,7 +12,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation.calibration import Reliability, reliability
 from caesura.evaluation.drawings import STYLE, diagram, heat_map
-from caesura.evaluation.mistakes import (
+from caesura.evaluation.error_analysis import (
     Errors,
     Kind,
     Match,
