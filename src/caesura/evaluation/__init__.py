@@ -17,9 +17,9 @@ from caesura.evaluation.error_analysis import (
     errors,
     matches,
 )
+from caesura.evaluation.html_report import html_report
 from caesura.evaluation.intervals import Interval, Range, bootstrap
 from caesura.evaluation.overlap import Overlap, Partials, partial
-from caesura.evaluation.pages import html_report
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import (
     Average,
