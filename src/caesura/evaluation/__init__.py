@@ -33,7 +33,7 @@ from caesura.evaluation.scores import (
     words_of,
 )
 from caesura.evaluation.significance import Comparison, compare
-from caesura.evaluation.tagged import evaluate_side_by_side, evaluate_tags
+from caesura.evaluation.tag_evaluation import evaluate_side_by_side, evaluate_tags
 
 __all__ = [
     "Average",
