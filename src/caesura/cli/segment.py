@@ -25,7 +25,7 @@ from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
 from caesura.cli.review_file import Review
 from caesura.corpora.files import Together
-from caesura.corpora.metering import metered
+from caesura.corpora.reading_progress import metered
 from caesura.errors import InvalidInput, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
