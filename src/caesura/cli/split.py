@@ -17,7 +17,7 @@ from caesura.cli.reading import Reading, base_name, read, report_notes
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.files import Together
 from caesura.documents import Document
-from caesura.documents.fitting import level_of
+from caesura.documents.tokeniser_fitting import level_of
 from caesura.errors import counted
 
 __all__ = ["split"]

@@ -10,7 +10,7 @@ from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.documents import Document
-from caesura.documents.fitting import Fitting, recut
+from caesura.documents.tokeniser_fitting import Fitting, recut
 
 __all__ = ["Tokens"]
 

@@ -25,7 +25,7 @@ from caesura.corpora.standoff import read_brat, write_brat
 from caesura.corpora.tables import read_csv, write_csv
 from caesura.corpora.xml_documents import read_xml, write_xml
 from caesura.documents import Document, Tokeniser
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.errors import InvalidInput, message
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from caesura.documents.fitting import AUTO, LEVELS
+from caesura.documents.tokeniser_fitting import AUTO, LEVELS
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, Here, opened

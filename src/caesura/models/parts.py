@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from caesura import _kernels, corpora
 from caesura.documents import Document
-from caesura.documents.fitting import Fitting
+from caesura.documents.tokeniser_fitting import Fitting
 from caesura.encoding import Encoder
 from caesura.errors import CaesuraError
 from caesura.executors.software import OtherSoftwareError, check_software
