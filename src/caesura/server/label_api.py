@@ -22,7 +22,7 @@ from caesura.server.project import Project
 from caesura.server.requests import answering, body_of, json_response
 from caesura.server.suggestions import suggested
 from caesura.server.teaching import Teacher
-from caesura.server.work import Work
+from caesura.server.worker_threads import Work
 
 __all__ = ["label_application"]
 
