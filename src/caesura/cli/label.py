@@ -129,10 +129,10 @@ def label(
     is on disk before the page shows it; run the same command again to continue.
     """
     check_installed("caesura label")
+    from caesura.server.background_training import Teacher
     from caesura.server.label_api import label_application
     from caesura.server.project import Project
     from caesura.server.running import run
-    from caesura.server.teaching import Teacher
 
     if output.suffix != ".jsonl":
         raise InvalidInput(f"--output: got {output}, expected a name that ends in .jsonl")
