@@ -17,7 +17,7 @@ from caesura.learning.progress import ProgressLine
 from caesura.models.examples import weights_of
 from caesura.models.fit_arguments import checked_run
 from caesura.neural import heads
-from caesura.neural.answers import Answers
+from caesura.neural.diagnostics import Answers
 from caesura.neural.embeddings import (
     Sizes,
     TokenEncoder,
