@@ -181,7 +181,7 @@ def test_an_interruption_while_a_line_is_made_is_not_lost(monkeypatch: pytest.Mo
     def interrupted(value: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "_plain", interrupted)
+    monkeypatch.setattr(prediction_output, "_plain", interrupted)
     answer = prediction_formats.Answer(caesura.Document(("Ann",)), [caesura.Segment(0, 1, "PER")])
     with pytest.raises(KeyboardInterrupt):
         prediction_output.line_of(answer)

@@ -96,7 +96,7 @@ def train(
     run: Run = Run(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
-    scale: scaling.Scaling = executor_options.Scaling(),  # noqa: B008
+    scale: executor_options.Scaling = executor_options.Scaling(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Train a model on labelled sequences.
@@ -265,7 +265,11 @@ def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices
 
 
 def _fit(
-    model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path, scale: scaling.Scaling
+    model: Any,
+    corpora: _Corpora,
+    dev: str | None,
+    checkpoint: Path,
+    scale: executor_options.Scaling,
 ) -> None:
     """Train; when interrupted, print how to continue."""
     reached = 0

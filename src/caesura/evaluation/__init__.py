@@ -1,9 +1,9 @@
 """Evaluation: scores of predicted segments, and significance tests.
 
-Each measure is a module: `scores` counts correct segments, `report` collects the results, `tagged`
-scores tags, `intervals` computes confidence intervals, `overlap` counts partial matches, `mistakes`
-classifies errors, `calibration` measures the reliability of probabilities, `significance` compares
-two systems, and `pages` writes an HTML report.
+Each measure is a module: `scores` counts correct segments, `report` collects the results,
+`tag_evaluation` scores tags, `intervals` computes confidence intervals, `overlap` counts partial
+matches, `error_analysis` classifies errors, `calibration` measures the reliability of
+probabilities, `significance` compares two systems, and `html_report` writes an HTML page.
 """
 
 from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments
