@@ -34,10 +34,10 @@ import psutil
 import caesura
 from caesura.demo import citations
 from caesura.documents import Document
+from caesura.server.background_training import Teacher
 from caesura.server.edits import State
 from caesura.server.project import Project
 from caesura.server.suggestions import suggested
-from caesura.server.teaching import Teacher
 
 SECONDS = 3.0
 TEXTS = [str(document.text) for document in citations(1000, 99)]

@@ -30,7 +30,7 @@ from caesura.features import (
     within,
     word,
 )
-from caesura.inference.agenda import Path, segmentations
+from caesura.inference.beam_search import Path, segmentations
 
 ONE: list[Any] = [
     this.text,

@@ -282,7 +282,7 @@ def test_a_calibration_belongs_to_the_outside_bias_it_was_learnt_with(tmp_path: 
 def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = SemiCRF([word[0]], n_threads=1).fit(X, Y)
     expected = fitted.predict_tags(X_HELD)
-    monkeypatch.setattr("caesura.models.reading.CHUNK", 4)
+    monkeypatch.setattr("caesura.models.inputs.CHUNK", 4)
     made: list[weakref.ref[Any]] = []
     most = 0
 
@@ -315,7 +315,7 @@ def test_draws_with_neighbouring_seeds_are_not_the_same_ones_shifted(
     drawn = model.sample([x] * 3, 8, seed=7)
     assert drawn[1] != model.sample([x], 8, seed=8)[0]
     assert drawn[0] != drawn[1]
-    monkeypatch.setattr("caesura.models.asked.MOST_TOKENS", 1)
+    monkeypatch.setattr("caesura.models.constrained_inference.MOST_TOKENS", 1)
     assert model.sample([x] * 3, 8, seed=7) == drawn
 
 

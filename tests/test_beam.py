@@ -18,7 +18,7 @@ import caesura
 from caesura import _kernels
 from caesura.errors import InvalidInput, TooLarge
 from caesura.features import Incremental, edge, previous, this, window, word
-from caesura.inference.agenda import beam_search
+from caesura.inference.beam_search import beam_search
 
 UPDATES = ("early", "max-violation", "standard")
 FEATURES = [ONE[0], ONE[7], *TWO[:3], THREE[0]]

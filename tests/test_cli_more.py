@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import caesura
 from caesura import Segment, corpora
-from caesura.cli.choices import chosen
 from caesura.cli.corpus_summary import summarise
+from caesura.cli.model_settings import chosen
 from caesura.cli.plot import characters
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings

@@ -176,15 +176,15 @@ def test_what_is_ended_leaves_nothing_behind(folder: Path, sent: int, code: int)
 
 def test_an_interruption_while_a_line_is_made_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder of JSON turns whatever its callback raises into a TypeError."""
-    from caesura.cli import forms, writing
+    from caesura.cli import prediction_formats, prediction_output
 
     def interrupted(value: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "_plain", interrupted)
-    answer = forms.Answer(caesura.Document(("Ann",)), [caesura.Segment(0, 1, "PER")])
+    monkeypatch.setattr(prediction_output, "_plain", interrupted)
+    answer = prediction_formats.Answer(caesura.Document(("Ann",)), [caesura.Segment(0, 1, "PER")])
     with pytest.raises(KeyboardInterrupt):
-        writing.line_of(answer)
+        prediction_output.line_of(answer)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")

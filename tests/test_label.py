@@ -20,13 +20,13 @@ from caesura.demo import citations
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
+from caesura.server.background_training import Teacher, contradictions
 from caesura.server.edits import State, edited, read_state
 from caesura.server.journal import Journal
 from caesura.server.label_api import label_application
 from caesura.server.limits import Refused
 from caesura.server.project import Project
 from caesura.server.suggestions import suggested
-from caesura.server.teaching import Teacher, contradictions
 
 LABELS = ["author", "title", "date"]
 T = 8

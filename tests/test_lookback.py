@@ -29,7 +29,7 @@ from caesura.features import (
     word_templates,
 )
 from caesura.features.reference import path_attributes
-from caesura.inference.agenda import beam_search, segmentations
+from caesura.inference.beam_search import beam_search, segmentations
 from caesura.segments import Segment
 
 shapes = st.tuples(

@@ -17,10 +17,10 @@ from caesura import _kernels
 from caesura.features import word
 from caesura.inference import reference
 from caesura.learning import LBFGS, minimise
-from caesura.learning.cutting import CuttingPlane
+from caesura.learning.cutting_plane import CuttingPlane
 from caesura.learning.exponentiated import ExponentiatedGradient
 from caesura.learning.frank_wolfe import FrankWolfe
-from caesura.learning.paths import AROW, PassiveAggressive, PathState, Perceptron
+from caesura.learning.path_learners import AROW, PassiveAggressive, PathState, Perceptron
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora
 

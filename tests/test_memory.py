@@ -20,8 +20,8 @@ from caesura import ChainCRF, Document, SemiCRF, corpora
 from caesura.documents import as_document
 from caesura.errors import InvalidInput
 from caesura.features import dense, first, from_spec, to_spec
-from caesura.features.given import DenseColumn
-from caesura.features.standardising import is_standardised, standardised
+from caesura.features.dense_columns import is_standardised, standardised
+from caesura.features.document_columns import DenseColumn
 
 TEXTS = [
     {"text": "12 High Street, Leeds", "spans": [[0, 2, "number"], [16, 21, "town"]], "id": 1},

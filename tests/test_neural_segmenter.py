@@ -15,8 +15,8 @@ from oracle import close
 
 import caesura
 from caesura import features, persistence
-from caesura.cli.choices import ALIASES
-from caesura.cli.neural import NEURAL
+from caesura.cli.model_settings import ALIASES
+from caesura.cli.neural_settings import NEURAL
 from caesura.cli.settings import Settings
 from caesura.errors import Impossible, InvalidInput, NotFitted
 from caesura.neural import NeuralSegmenter

@@ -9,7 +9,7 @@ from cli_data import LABELS, addresses, bad, good, records_of, run, write_lines
 import caesura
 from caesura import corpora
 from caesura.documents import Document, Partial
-from caesura.documents.fitting import recut
+from caesura.documents.tokeniser_fitting import recut
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 from caesura.server.edits import State

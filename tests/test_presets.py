@@ -14,7 +14,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.features.batch import Batch, Words
 from caesura.features.reference import applies, rows
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.segments import Segment
 
 CITIES = f.Lexicon("cities", ["Chicago", "New York"])

@@ -122,7 +122,7 @@ def test_progress_in_a_pipe_ends_with_a_line_end(capsys: pytest.CaptureFixture[s
 
 
 def test_the_share_of_packed_and_repeated_files(tmp_path: Path) -> None:
-    from caesura.corpora.metering import metered
+    from caesura.corpora.reading_progress import metered
 
     corpora.write(tmp_path / "a.jsonl.gz", addresses(500, 1))
     corpora.write(tmp_path / "a.conll", addresses(500, 1))

@@ -16,7 +16,7 @@ from toys import addresses
 import caesura
 from caesura import ChainCRF, Impossible, InvalidInput, Potentials, SemiCRF
 from caesura.features import lower, shape, window
-from caesura.models import encoded, reading
+from caesura.models import encoded, inputs
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
 from caesura.models.tag_rules import keep_rules
@@ -294,7 +294,7 @@ def test_answers_about_many_parts_are_those_of_one(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [m.tokens for m in model.predict_marginals(X)]
-    monkeypatch.setattr(reading, "CHUNK", 1)
+    monkeypatch.setattr(inputs, "CHUNK", 1)
     for m, tokens in zip(model.predict_marginals(X), expected, strict=True):
         assert np.array_equal(m.tokens, tokens)
     assert model.predict([], {}) == model.predict_n_best([], 2) == model.sample([]) == []

@@ -14,7 +14,7 @@ from cli_data import bad, good, records_of, run
 
 import caesura
 from caesura import corpora
-from caesura.cli import scaling
+from caesura.cli import executor_options
 from caesura.demo import addresses
 
 
@@ -59,7 +59,7 @@ def test_a_killed_driver_goes_on(shards: str, tmp_path: Path) -> None:
 
 
 def test_what_is_wrong(shards: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaling, "CONNECT", 1)
+    monkeypatch.setattr(executor_options, "CONNECT", 1)
     model = tmp_path / "m"
 
     def wrong(*more: str, where: str = shards) -> str:

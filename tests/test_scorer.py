@@ -16,7 +16,7 @@ from toys import chances_of
 import caesura
 from caesura import Potentials, _kernels
 from caesura.features import edge, word
-from caesura.models.conditions import condition_of
+from caesura.models.kernel_constraints import condition_of
 
 SEEDS = st.integers(0, 10**6)
 ORDERS = st.sampled_from([0, 0, 0, 2, 3])

@@ -30,7 +30,7 @@ from caesura.errors import InvalidInput
 from caesura.server import Limits, Models, application
 from caesura.server import running as server_running
 from caesura.server.running import listening
-from caesura.server.work import QUICK, Pace, Work
+from caesura.server.worker_threads import QUICK, Pace, Work
 
 LOCAL = "http://127.0.0.1"
 

@@ -104,7 +104,7 @@ def test_blocks_are_a_run_in_memory_in_the_same_order(
 
     monkeypatch.setattr("caesura.models.objective.Corpora.n_sample", 16, raising=False)
     monkeypatch.setattr("caesura.learning.sgd.order_of", order)
-    monkeypatch.setattr("caesura.learning.paths.order_of", order)
+    monkeypatch.setattr("caesura.learning.path_learners.order_of", order)
     memory = SemiCRF(PLAIN, **settings).fit(data)
     assert_same_weights(memory, stream)
 
@@ -260,7 +260,7 @@ def test_batches_are_a_pass_in_the_same_order(
     """With every weight there from the start, batches are parts of one pass."""
     data = documents(30)
     everything: dict[str, Any] = {"all_possible_states": True, "learner": learner}
-    monkeypatch.setattr("caesura.learning.paths.order_of", lambda f, r: np.arange(len(f)))
+    monkeypatch.setattr("caesura.learning.path_learners.order_of", lambda f, r: np.arange(len(f)))
     parts = SemiCRF([word[0]], **everything)
     for k in range(0, 30, 10):
         parts.partial_fit(data[k : k + 10], labels=LABELS if k == 0 else None)

@@ -19,7 +19,7 @@ import caesura
 from caesura import ChainCRF, Document, SemiCRF
 from caesura.corpora import read
 from caesura.documents import Tokeniser, as_document
-from caesura.documents.fitting import LEVELS, Fitting, recut
+from caesura.documents.tokeniser_fitting import LEVELS, Fitting, recut
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import (

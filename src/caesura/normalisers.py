@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from caesura.errors import InvalidInput, message
-from caesura.features.given import remember
+from caesura.features.document_columns import remember
 from caesura.features.specs import function_name, named_function
 
 __all__ = ["NORMALISERS", "Normaliser", "default_normaliser", "normaliser"]

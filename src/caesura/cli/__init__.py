@@ -2,11 +2,12 @@
 
 ::
 
-    app        the program and its commands
-    declare    how a function becomes a command
-    reading    corpora, with the options that every command that reads them has
-    settings   the choices of the estimators: options, and a file of them
-    output     tables, JSON, notes, errors and exit codes
+    app             the program and its commands
+    command         turns a function into a command
+    reading         reads corpora, with the options that all commands share
+    settings        the options of the commands that train models
+    model_settings  merges these options with a TOML file
+    output          prints tables, JSON, notes and errors, and sets exit codes
 """
 
 from caesura.cli.app import app, main

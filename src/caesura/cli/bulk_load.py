@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.bulk import BAD, failures, inputs_of, part_options, put_aside
+from caesura.cli.bulk_segment import BAD, failures, inputs_of, part_options, put_aside
+from caesura.cli.executor_options import Executor, PartSize, Scheduler, engine
 from caesura.cli.output import emit, note, say, warn
 from caesura.cli.progress import Ticker
-from caesura.cli.scaling import Executor, PartSize, Scheduler, engine
 from caesura.errors import InvalidInput, counted
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli.answers import System, answered, gold_of
 from caesura.cli.command import command
+from caesura.cli.gold_and_predicted import System, answered, gold_of
 from caesura.cli.model_files import Trust
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Reading

@@ -14,7 +14,7 @@ from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.corpora import detect
-from caesura.corpora.metering import metered
+from caesura.corpora.reading_progress import metered
 from caesura.documents import Document
 from caesura.errors import counted
 

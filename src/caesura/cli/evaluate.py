@@ -8,14 +8,14 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from caesura.cli import measuring
-from caesura.cli.answers import System, answered, gold_of, side_by_side
+from caesura.cli import scoring
 from caesura.cli.command import command
+from caesura.cli.gold_and_predicted import System, answered, gold_of, side_by_side
 from caesura.cli.model_files import Trust, is_model
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
+from caesura.cli.prediction_output import as_written
 from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading
-from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.evaluation.report import AVERAGES
@@ -132,24 +132,24 @@ def evaluate(
     answers = _answers(first, second, showing, reading)
     gold, found, chances = answers.gold, answers.found, answers.chances
     if showing.only:
-        gold, found, chances = measuring.only(gold, found, chances, showing.only)
+        gold, found, chances = scoring.only(gold, found, chances, showing.only)
     words = None
     if showing.train is not None:
-        words = measuring.vocabulary(gold_of(showing.train, reading, *answers.systems).documents)
-    report = measuring.measure(
+        words = scoring.vocabulary(gold_of(showing.train, reading, *answers.systems).documents)
+    report = scoring.measure(
         *(gold, found),
         confidence=showing.confidence,
         vocabulary=words,
         seed=showing.seed,
         beta=showing.beta,
     )._replace(tags=answers.tags)
-    more = measuring.details(gold, found, chances) if showing.details else []
+    more = scoring.details(gold, found, chances) if showing.details else []
     if showing.html is not None:
-        page = measuring.page(gold, found, chances, words, beta=showing.beta, tags=answers.tags)
+        page = scoring.page(gold, found, chances, words, beta=showing.beta, tags=answers.tags)
         with written(showing.html), writing(showing.html) as file:
             file.write(page)
     if json:
-        emit(measuring.as_json(report) | {what: measuring.plain(one) for what, one in more})
+        emit(scoring.as_json(report) | {what: scoring.plain(one) for what, one in more})
         return
     say(report.shown(showing.average) if showing.average else str(report))
     for what, one in more:
@@ -207,7 +207,7 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
     if not count:
         return
     labels = sorted({s.label for one in gold for s in one.segments or ()})
-    for i, wrong in measuring.worst(gold, found, count):
+    for i, wrong in scoring.worst(gold, found, count):
         say(f"\nsequence {i + 1}: {wrong}")
         document = gold[i]
         for head, segments in (("gold     ", document.segments or ()), ("predicted", found[i])):

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from caesura.cli.answers import confident
 from caesura.cli.command import command
+from caesura.cli.gold_and_predicted import confident
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, emit, say, table
+from caesura.cli.prediction_output import as_written, field_text
 from caesura.cli.reading import naming
 from caesura.cli.tokeniser_option import tokeniser_of
-from caesura.cli.writing import as_written, field_text
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.render import text as coloured

@@ -14,7 +14,7 @@ from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import check_apart, check_output, note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, read, report_notes
-from caesura.cli.serving import (
+from caesura.cli.server_setup import (
     Address,
     announce,
     check_installed,
@@ -23,7 +23,7 @@ from caesura.cli.serving import (
     tokens_of,
 )
 from caesura.cli.tokeniser_option import tokeniser_of
-from caesura.cli.training import TABLES, columns_of
+from caesura.cli.training_data import TABLES, columns_of
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
 
@@ -129,10 +129,10 @@ def label(
     is on disk before the page shows it; run the same command again to continue.
     """
     check_installed("caesura label")
+    from caesura.server.background_training import Teacher
     from caesura.server.label_api import label_application
     from caesura.server.project import Project
     from caesura.server.running import run
-    from caesura.server.teaching import Teacher
 
     if output.suffix != ".jsonl":
         raise InvalidInput(f"--output: got {output}, expected a name that ends in .jsonl")

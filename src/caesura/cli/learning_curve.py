@@ -10,16 +10,16 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.choices import OWN, Choices, chosen, estimator
 from caesura.cli.command import command
-from caesura.cli.neural import NEURAL
+from caesura.cli.model_settings import OWN, Choices, chosen, estimator
+from caesura.cli.neural_settings import NEURAL
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation import segment_counts

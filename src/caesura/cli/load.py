@@ -10,13 +10,13 @@ import typer
 
 from caesura.cli.bulk_load import Loading, load_many
 from caesura.cli.command import command
-from caesura.cli.knowing import known_of
+from caesura.cli.constraint_files import Rules
+from caesura.cli.executor_options import check_alone
+from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
 from caesura.cli.output import Json, emit, note, say, warn
-from caesura.cli.piping import piped_format
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.rules import Rules
-from caesura.cli.scaling import check_alone
+from caesura.cli.stdin_format import piped_format
 from caesura.errors import CaesuraError, InvalidInput, counted
 
 if TYPE_CHECKING:

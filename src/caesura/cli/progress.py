@@ -93,7 +93,7 @@ def listed(corpus: Iterable[D], path: str | os.PathLike[str]) -> list[D]:
     """
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     documents: list[D] = []
-    from caesura.corpora.metering import metered
+    from caesura.corpora.reading_progress import metered
 
     with metered() as meter, Ticker(stage=f"reading {name}") as ticker:
         for document in corpus:

@@ -16,8 +16,8 @@ import typer
 
 from caesura import corpora
 from caesura.cli.output import REPAIR, note, warn
-from caesura.cli.piping import piped_format
 from caesura.cli.progress import listed
+from caesura.cli.stdin_format import piped_format
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, counted

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caesura.cli.choices import ALIASES, Choices, known_choices
+from caesura.cli.model_settings import ALIASES, Choices, known_choices
 from caesura.errors import InvalidInput, message
 
 __all__ = ["Range", "candidates", "parse", "toml"]

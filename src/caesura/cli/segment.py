@@ -12,20 +12,20 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.bulk import segment_many
+from caesura.cli.bulk_segment import segment_many
 from caesura.cli.command import command
-from caesura.cli.forms import TABLES, Style, beside, check_form, form_of
+from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
+from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
+from caesura.cli.prediction_output import write
+from caesura.cli.prediction_stream import Run
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
-from caesura.cli.reviewing import FORMS as REVIEWS
-from caesura.cli.reviewing import Review
-from caesura.cli.scaling import Workers, check_alone
-from caesura.cli.segmenting import Run
-from caesura.cli.writing import write
+from caesura.cli.review_file import FORMS as REVIEWS
+from caesura.cli.review_file import Review
 from caesura.corpora.files import Together
-from caesura.corpora.metering import metered
+from caesura.corpora.reading_progress import metered
 from caesura.errors import InvalidInput, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted

@@ -10,7 +10,7 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.model_files import Trust, load_model
-from caesura.cli.serving import (
+from caesura.cli.server_setup import (
     Address,
     announce,
     check_installed,

@@ -14,10 +14,10 @@ from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, hush, listed
 from caesura.cli.reading import Reading, base_name, read, report_notes
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.files import Together
 from caesura.documents import Document
-from caesura.documents.fitting import level_of
+from caesura.documents.tokeniser_fitting import level_of
 from caesura.errors import counted
 
 __all__ = ["split"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from caesura.cli.output import warn
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.documents.tokenisers import is_linear
 
 __all__ = ["tokeniser_of"]

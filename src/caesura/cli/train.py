@@ -11,19 +11,19 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli import corpus_summary, scaling, training
+from caesura.cli import corpus_summary, executor_options, training_data
 from caesura.cli.advice import advice_for
-from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
-from caesura.cli.knowing import values_of, with_known
+from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
+from caesura.cli.model_settings import Choices, chosen, estimator
 from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.run_options import Run
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.cli.train_report import report_training
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
@@ -96,7 +96,7 @@ def train(
     run: Run = Run(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
-    scale: scaling.Scaling = scaling.Scaling(),  # noqa: B008
+    scale: executor_options.Scaling = executor_options.Scaling(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Train a model on labelled sequences.
@@ -121,10 +121,10 @@ def train(
         choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
     if scale.executor is not None:
-        scaling.check_parted(model, also, train)
+        executor_options.check_parted(model, also, train)
         corpora = _parts(train, dev, reading, choices)
     else:
-        scaling.check_alone(scale)
+        executor_options.check_alone(scale)
         corpora = _read((train, also or []), dev, reading, choices, json)
     if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
         with naming_config(settings):
@@ -181,7 +181,7 @@ def _read(
     """Read the data and print its statistics."""
     outside, stream = str(choices.get("outside", "O")), bool(choices.get("stream"))
     tokens = Tokens(reading, choices)
-    found = training.read_training(*paths, reading, tokens, SHOWN if stream else None)
+    found = training_data.read_training(*paths, reading, tokens, SHOWN if stream else None)
     held_out = None if dev is None else tokens.read(dev, reading)
     tokens.settle(choices)
     documents, name = tokens.settled(found.first), "train"
@@ -255,14 +255,21 @@ def _checkpoint(output: Path, run: Run) -> Path:
 def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices) -> _Corpora:
     """Return files as parts, which workers read themselves."""
     tokeniser = choices.get("tokeniser")
-    parts = [scaling.FilePart(path, reading, tokeniser) for path in scaling.expanded(train)]
-    held_out: Any = None if dev is None else scaling.FilePart(dev, reading, tokeniser)()
+    parts = [
+        executor_options.FilePart(path, reading, tokeniser)
+        for path in executor_options.expanded(train)
+    ]
+    held_out: Any = None if dev is None else executor_options.FilePart(dev, reading, tokeniser)()
     data: Any = parts
     return _Corpora(data, [], held_out, [], [], [], [], [])
 
 
 def _fit(
-    model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path, scale: scaling.Scaling
+    model: Any,
+    corpora: _Corpora,
+    dev: str | None,
+    checkpoint: Path,
+    scale: executor_options.Scaling,
 ) -> None:
     """Train; when interrupted, print how to continue."""
     reached = 0
@@ -279,7 +286,7 @@ def _fit(
             if scale.executor is None:
                 model.fit(corpora.train, **run)
             else:
-                with scaling.engine(scale) as engine:
+                with executor_options.engine(scale) as engine:
                     model.fit_parts(corpora.train, engine, **run, folder=scale.parts_folder)
     except InvalidInput as error:
         if not going_on or error.argument != "checkpoint":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from caesura.cli import measuring
+from caesura.cli import scoring
 from caesura.cli.advice import Advice
 from caesura.cli.output import emit, say
 from caesura.documents import Document
@@ -40,7 +40,7 @@ def report_training(
     output, seconds, advice = made
     report = None
     if corpora.dev is not None:
-        report = measuring.measure(corpora.dev, model.predict(corpora.dev))
+        report = scoring.measure(corpora.dev, model.predict(corpora.dev))
     iterations = model.history_[-1].iteration if model.history_ else 0
     size = output.stat().st_size
     if json:
@@ -60,7 +60,7 @@ def report_training(
                 "seconds": round(seconds, 3),
                 "data": {name: summary.as_json() for name, summary in corpora.summaries},
                 "warnings": corpora.warnings,
-                "dev": None if report is None else measuring.as_json(report),
+                "dev": None if report is None else scoring.as_json(report),
             }
         )
         return

@@ -11,8 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.choices import Choices, chosen, estimator, kind_of
 from caesura.cli.command import command
+from caesura.cli.executor_options import TrialWorkers, check_alone, engine
+from caesura.cli.model_settings import Choices, chosen, estimator, kind_of
 from caesura.cli.output import (
     Json,
     check_apart,
@@ -26,11 +27,10 @@ from caesura.cli.output import (
 )
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
-from caesura.cli.scaling import TrialWorkers, check_alone, engine
 from caesura.cli.search_space import candidates, parse, toml
+from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
-from caesura.cli.sources import files_of, naming_config
-from caesura.cli.tokens import Tokens
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message

@@ -13,12 +13,12 @@ import numpy as np
 
 from caesura.checks import whole
 from caesura.compat import messages
-from caesura.compat.gathered import Gathered
-from caesura.compat.held import Held
+from caesura.compat.holdout import Held
 from caesura.compat.learning import Floats, chain_of, learn, training_of
 from caesura.compat.logparser import LabelScore, TrainLogParser
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
 from caesura.compat.tagger import usable
+from caesura.compat.training_sequences import Gathered
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress

@@ -15,7 +15,6 @@ from caesura.corpora.columns import Columns
 from caesura.corpora.conll import read_conll, write_conll
 from caesura.corpora.corpus import Align, Corpus, Notes, OnError, Tally
 from caesura.corpora.detection import SUFFIXES, detect
-from caesura.corpora.elements import read_xml, write_xml
 from caesura.corpora.files import Name, unpacked_suffix
 from caesura.corpora.frames import from_frame
 from caesura.corpora.jsonl import read_jsonl, write_jsonl
@@ -24,8 +23,9 @@ from caesura.corpora.sheets import read_parquet, read_xlsx, write_parquet, write
 from caesura.corpora.side_by_side import SideBySide, read_conlleval
 from caesura.corpora.standoff import read_brat, write_brat
 from caesura.corpora.tables import read_csv, write_csv
+from caesura.corpora.xml_documents import read_xml, write_xml
 from caesura.documents import Document, Tokeniser
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.errors import InvalidInput, message
 
 __all__ = [

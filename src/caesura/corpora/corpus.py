@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from caesura.corpora.columns import Columns
 from caesura.corpora.files import Name, name_of
 from caesura.documents import Document
-from caesura.documents.fitting import Fitting, recut
 from caesura.documents.spans import Alignment
+from caesura.documents.tokeniser_fitting import Fitting, recut
 from caesura.errors import InvalidInput, TooLarge, message
 
 __all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]

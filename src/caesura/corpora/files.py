@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from caesura.corpora.metering import meter
+from caesura.corpora.reading_progress import meter
 from caesura.corpora.temporary import Beside, named_errors, opened
 from caesura.errors import CaesuraError, InvalidInput, message
 

@@ -13,7 +13,7 @@ from caesura.segments import Segment
 
 if TYPE_CHECKING:
     from caesura.documents.document import Document
-    from caesura.documents.fitting import Fitting
+    from caesura.documents.tokeniser_fitting import Fitting
 
 __all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "is_cut", "labelled"]
 

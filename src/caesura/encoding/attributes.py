@@ -12,7 +12,7 @@ from caesura import _kernels
 from caesura.encoding.stored import State, array, require, texts
 from caesura.encoding.values import UNSEEN, Ints, Longs
 from caesura.features import Column, SegmentFeature, Template
-from caesura.features.given import DenseColumn, given_alone
+from caesura.features.document_columns import DenseColumn, given_alone
 from caesura.features.templates import AFTER, BEFORE
 
 __all__ = ["KnownAttributes"]

@@ -11,7 +11,7 @@ from caesura import _kernels
 from caesura.encoding.encoder import Encoder
 from caesura.encoding.values import Longs, read_bags
 from caesura.features import Template
-from caesura.features.given import AttributesColumn
+from caesura.features.document_columns import AttributesColumn
 
 __all__ = ["encode_bags", "takes_bags"]
 

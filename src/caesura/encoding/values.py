@@ -16,16 +16,16 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Column, Template
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
+from caesura.features.dense_columns import arranged, dense_names
 from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
-from caesura.features.enclosing import EnclosingColumn, PlaceColumn
-from caesura.features.given import (
+from caesura.features.document_columns import (
     AttributesColumn,
     DenseColumn,
     GivenColumn,
     PositionColumn,
     RepeatColumn,
 )
-from caesura.features.standardising import arranged, dense_names
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 
 __all__ = [
     "FARTHEST",

@@ -1,14 +1,13 @@
 """Evaluation: scores of predicted segments, and significance tests.
 
-Each measure is a module: `scores` counts correct segments, `report` collects the results, `tagged`
-scores tags, `intervals` computes confidence intervals, `overlap` counts partial matches, `mistakes`
-classifies errors, `calibration` measures the reliability of probabilities, `significance` compares
-two systems, and `pages` writes an HTML report.
+Each measure is a module: `scores` counts correct segments, `report` collects the results,
+`tag_evaluation` scores tags, `intervals` computes confidence intervals, `overlap` counts partial
+matches, `error_analysis` classifies errors, `calibration` measures the reliability of
+probabilities, `significance` compares two systems, and `html_report` writes an HTML page.
 """
 
 from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments
-from caesura.evaluation.intervals import Interval, Range, bootstrap
-from caesura.evaluation.mistakes import (
+from caesura.evaluation.error_analysis import (
     Confused,
     Confusion,
     Errors,
@@ -18,8 +17,9 @@ from caesura.evaluation.mistakes import (
     errors,
     matches,
 )
+from caesura.evaluation.html_report import html_report
+from caesura.evaluation.intervals import Interval, Range, bootstrap
 from caesura.evaluation.overlap import Overlap, Partials, partial
-from caesura.evaluation.pages import html_report
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import (
     Average,
@@ -33,7 +33,7 @@ from caesura.evaluation.scores import (
     words_of,
 )
 from caesura.evaluation.significance import Comparison, compare
-from caesura.evaluation.tagged import evaluate_side_by_side, evaluate_tags
+from caesura.evaluation.tag_evaluation import evaluate_side_by_side, evaluate_tags
 
 __all__ = [
     "Average",

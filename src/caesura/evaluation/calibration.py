@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.evaluation.pairs import Sequences, checked
+from caesura.evaluation.input_checks import Sequences, checked
 from caesura.evaluation.tables import for_terminals, plain
 
 if TYPE_CHECKING:

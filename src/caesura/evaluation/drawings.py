@@ -9,7 +9,7 @@ import numpy as np
 
 from caesura.errors import counted
 from caesura.evaluation.calibration import Reliability
-from caesura.evaluation.mistakes import NONE, Confusion
+from caesura.evaluation.error_analysis import NONE, Confusion
 from caesura.evaluation.tables import shown
 from caesura.notebooks import scrolled, written
 

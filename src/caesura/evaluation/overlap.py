@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from caesura.errors import InvalidInput, message
-from caesura.evaluation.pairs import Pair, Sequences, checked, overlaps
+from caesura.evaluation.input_checks import Pair, Sequences, checked, overlaps
 from caesura.evaluation.tables import for_terminals, plain
 from caesura.segments import Segment
 

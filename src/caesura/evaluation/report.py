@@ -12,8 +12,7 @@ import numpy as np
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
-from caesura.evaluation.pairs import (
+from caesura.evaluation.input_checks import (
     Pair,
     Sequences,
     checked,
@@ -22,6 +21,7 @@ from caesura.evaluation.pairs import (
     restricted,
     tokens_of,
 )
+from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
 from caesura.evaluation.scores import (
     Average,
     Score,

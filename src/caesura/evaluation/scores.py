@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caesura.evaluation.pairs import Pair, Sequences, checked, lengths_of, listed, same_number
+from caesura.evaluation.input_checks import (
+    Pair,
+    Sequences,
+    checked,
+    lengths_of,
+    listed,
+    same_number,
+)
 from caesura.segments import Segment, to_tags
 
 __all__ = [

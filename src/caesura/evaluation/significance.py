@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.evaluation.pairs import Sequences, checked, listed
+from caesura.evaluation.input_checks import Sequences, checked, listed
 from caesura.evaluation.scores import Score, sequence_counts
 from caesura.notebooks import card, table
 

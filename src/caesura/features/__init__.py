@@ -33,8 +33,8 @@ from caesura.features.columns import (
 )
 from caesura.features.defaults import default_for, default_name
 from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.document_columns import attributes, column, dense, function, position, repeats
 from caesura.features.enclosing import enclosing, place_in
-from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.history import history
 from caesura.features.lexicons import Lexicon
 from caesura.features.lookback import (
@@ -54,8 +54,8 @@ from caesura.features.segment import (
     SegmentShape,
     TokenAt,
 )
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.similar import Similar
-from caesura.features.spans import SegmentFeature
 from caesura.features.specs import declared, from_spec, lexicons_of, to_spec
 from caesura.features.templates import (
     Column,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from caesura.documents import Document
 from caesura.documents.characters import character_class
 from caesura.features.columns import bias
+from caesura.features.document_columns import attributes, dense
 from caesura.features.enclosing import place_in
-from caesura.features.given import attributes, dense
 from caesura.features.presets import LENGTH, Features, ends_of, preset
 from caesura.features.templates import Column
 

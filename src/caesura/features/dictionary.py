@@ -17,7 +17,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings, Words
 from caesura.features.columns import check_lexicon
 from caesura.features.lexicons import Lexicon, bare
-from caesura.features.spans import Fired, SegmentFeature
+from caesura.features.segment_base import Fired, SegmentFeature
 from caesura.features.templates import Column
 from caesura.segments import Segment
 

@@ -23,7 +23,7 @@ from typing import ClassVar, NamedTuple
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.features.dictionary import MatchedColumn
-from caesura.features.given import PositionColumn, RepeatColumn
+from caesura.features.document_columns import PositionColumn, RepeatColumn
 from caesura.features.templates import AFTER, BEFORE, Column
 
 __all__ = ["PLACES_IN_WORDS", "VIEWS", "EnclosingColumn", "PlaceColumn", "enclosing", "place_in"]

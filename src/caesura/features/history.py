@@ -9,7 +9,7 @@ from typing import Any
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import HIGHEST, Column, Template
 from caesura.segments import Segment
 

@@ -29,8 +29,8 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings
 from caesura.features.columns import word
-from caesura.features.given import answered, remember
-from caesura.features.spans import SegmentFeature
+from caesura.features.document_columns import answered, remember
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import AFTER, BEFORE, Column
 
 __all__ = [

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from caesura.errors import InvalidInput, message
+from caesura.features.character_features import for_characters
 from caesura.features.columns import (
     bias,
     case,
@@ -34,11 +35,10 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
-from caesura.features.given import column, position, repeats
+from caesura.features.document_columns import column, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
-from caesura.features.smaller import for_characters
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last, window, within
 from caesura.features.word_templates import at_places, word_templates
 

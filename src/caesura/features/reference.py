@@ -14,7 +14,7 @@ from typing import NamedTuple
 from caesura.documents import Document
 from caesura.features.batch import OPEN_END, OPEN_START
 from caesura.features.lookback import SegmentTemplate, values_of_part
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import AFTER, BEFORE, Column, Template
 
 __all__ = ["Row", "applies", "cores", "path_attributes", "rows"]

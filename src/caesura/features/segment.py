@@ -24,8 +24,8 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import OPEN_END, OPEN_START, Batch, Firings
 from caesura.features.columns import check_pattern, short_shape
-from caesura.features.given import answered, remember
-from caesura.features.spans import Fired, SegmentFeature, check_max_length, rooms, spans
+from caesura.features.document_columns import answered, remember
+from caesura.features.segment_base import Fired, SegmentFeature, check_max_length, rooms, spans
 from caesura.features.templates import Column
 
 __all__ = [

@@ -16,7 +16,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings
 from caesura.features.columns import check_lexicon
 from caesura.features.lexicons import Lexicon
-from caesura.features.spans import Fired, SegmentFeature, check_max_length, spans
+from caesura.features.segment_base import Fired, SegmentFeature, check_max_length, spans
 
 __all__ = ["Similar"]
 

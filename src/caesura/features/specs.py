@@ -18,8 +18,7 @@ from caesura.documents.tokenisers import check_trusted
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
-from caesura.features.enclosing import EnclosingColumn, PlaceColumn
-from caesura.features.given import (
+from caesura.features.document_columns import (
     AttributesColumn,
     DenseColumn,
     FunctionColumn,
@@ -28,12 +27,13 @@ from caesura.features.given import (
     RepeatColumn,
     remembered,
 )
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
 from caesura.features.lookback import Incremental, SegmentTemplate
 from caesura.features.segment import Length, Pattern, SegmentFunction, SegmentShape, TokenAt
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.similar import Similar
-from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Column, Template
 
 __all__ = ["declared", "from_spec", "lexicons_of", "to_spec"]

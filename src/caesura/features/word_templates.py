@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from caesura.features.columns import bias, word
 from caesura.features.lookback import previous, this
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import Column, Template, begin, end, inside, single, within
 
 __all__ = ["at_places", "word_templates"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
-from caesura.inference import reference, risk
+from caesura.inference import reference, risk_decoding
 from caesura.inference.kernel_calls import (
     answer_count,
     answer_path,
@@ -195,4 +195,4 @@ def minimum_risk(
         outside = p.labels[p.label_index(outside, "outside")]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))
-    return called(risk.minimum_risk, p, outside, number)
+    return called(risk_decoding.minimum_risk, p, outside, number)

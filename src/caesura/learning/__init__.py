@@ -12,14 +12,14 @@ The optimisers know nothing of models: they see vectors of parameters and an obj
 
 from __future__ import annotations
 
-from caesura.learning.cutting import CutState, CuttingPlane
+from caesura.learning.cutting_plane import CutState, CuttingPlane
 from caesura.learning.exponentiated import DualState, ExponentiatedGradient
 from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.lbfgs import LBFGS, State
 from caesura.learning.learners import LEARNERS, Learner
 from caesura.learning.loop import Optimiser, Result, minimise
 from caesura.learning.objectives import BatchObjective, Objective, OnlineObjective, Progress
-from caesura.learning.paths import AROW, PassiveAggressive, PathState, Perceptron
+from caesura.learning.path_learners import AROW, PassiveAggressive, PathState, Perceptron
 from caesura.learning.progress import ProgressLine
 from caesura.learning.sgd import SGD, AdaGrad, EpochState
 

@@ -19,12 +19,12 @@ import numpy as np
 from caesura import persistence
 from caesura.corpora.temporary import check_writable
 from caesura.errors import InvalidInput, message
-from caesura.learning.agenda import AgendaState
-from caesura.learning.cutting import CutState
+from caesura.learning.cutting_plane import CutState
 from caesura.learning.exponentiated import DualState
+from caesura.learning.keyed_perceptron import AgendaState
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress
-from caesura.learning.paths import PathState
+from caesura.learning.path_learners import PathState
 from caesura.learning.sgd import EpochState
 
 __all__ = ["KIND", "OtherRun", "check_room", "read", "write"]

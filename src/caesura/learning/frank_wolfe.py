@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
 from caesura.learning.objectives import penalty
-from caesura.learning.paths import PathObjective, PathRule, PathState, Perceptron
+from caesura.learning.path_learners import PathObjective, PathRule, PathState, Perceptron
 
 __all__ = ["FrankWolfe", "dual_penalty"]
 

@@ -27,8 +27,8 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import threads_of
+from caesura.learning.line_search import Point, search
 from caesura.learning.objectives import Objective, evaluate, penalty, weights
-from caesura.learning.search import Point, search
 
 __all__ = ["LBFGS", "State"]
 

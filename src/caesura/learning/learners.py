@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from caesura.learning.cutting import CuttingPlane
+from caesura.learning.cutting_plane import CuttingPlane
 from caesura.learning.exponentiated import ExponentiatedGradient
 from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.lbfgs import LBFGS
-from caesura.learning.paths import AROW, PassiveAggressive, Perceptron
+from caesura.learning.path_learners import AROW, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
 
 __all__ = ["LEARNERS", "Learner", "is_probabilistic", "learners_with"]

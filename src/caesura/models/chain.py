@@ -10,7 +10,7 @@ import numpy as np
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
 from caesura.learning import LEARNERS
-from caesura.models.questions import Answers
+from caesura.models.diagnostics import Answers
 from caesura.models.tag_coding import TagCoding
 from caesura.segments.tags import SCHEMES_BY_NAME, TAG_SCHEMES
 

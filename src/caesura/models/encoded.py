@@ -14,10 +14,10 @@ from caesura.errors import Impossible
 from caesura.inference.kernel_calls import called
 from caesura.inference.results import Marginals
 from caesura.models.fitted import Fitted, unscaled
+from caesura.models.inputs import documents_of
 from caesura.models.lookback import refuse
-from caesura.models.reading import documents_of
+from caesura.models.potentials import potentials_of
 from caesura.models.rules import Rules
-from caesura.models.scores import potentials_of
 from caesura.models.span_marginals import PairMarginals
 from caesura.potentials import Potentials
 

@@ -12,18 +12,18 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
-from caesura.models.choosing import choose
 from caesura.models.coding import Coding, Features
 from caesura.models.fitted import Fitted
 from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
 from caesura.models.protocol import Parameters
 from caesura.models.rules import model_rules
+from caesura.models.tokeniser_choice import choose
 
 __all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of", "is_number", "set_fitted"]
 

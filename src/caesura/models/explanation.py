@@ -23,7 +23,7 @@ from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.questions import Answers
+    from caesura.models.diagnostics import Answers
 
 __all__ = [
     "Contest",

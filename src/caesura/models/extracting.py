@@ -12,7 +12,7 @@ from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 from caesura.extraction import Records, paused_collection, record_of
 from caesura.models.estimator import Estimator
-from caesura.models.reading import documents_of
+from caesura.models.inputs import documents_of
 from caesura.models.targets import Tags, Target
 from caesura.normalisers import Normaliser
 from caesura.segments import Segment

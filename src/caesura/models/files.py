@@ -20,15 +20,15 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
-from caesura.models.described import describe, description
+from caesura.models.diagnostics import Answers
 from caesura.models.estimator import Features, fitted_of, set_fitted
+from caesura.models.file_metadata import describe, description
 from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
 from caesura.models.penalties import feature_name
 from caesura.models.pruned import PrunedSemiCRF
 from caesura.models.pruned_files import built_pruned, pruned_content
-from caesura.models.questions import Answers
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.segment_coding import LONGEST
 from caesura.models.semi import SemiCRF

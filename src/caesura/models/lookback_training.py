@@ -16,7 +16,7 @@ from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress, ProgressLine, Result, minimise
-from caesura.learning.agenda import AgendaPerceptron, AgendaState
+from caesura.learning.keyed_perceptron import AgendaPerceptron, AgendaState
 from caesura.learning.progress import in_library
 from caesura.models.estimator import UPDATES
 from caesura.models.fitted import Labelling, Structure

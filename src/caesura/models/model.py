@@ -32,25 +32,25 @@ from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.features.standardising import standardised
+from caesura.features.dense_columns import standardised
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.learning.progress import Stage
 from caesura.models import lookback_checks
-from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
-from caesura.models.declaring import check_same, check_standardise, learns, of_kinds
 from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.extracting import Extractor
+from caesura.models.feature_checks import check_same, check_standardise, learns, of_kinds
+from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, check_learnt
-from caesura.models.growing import grown
+from caesura.models.inputs import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans
 from caesura.models.margin import check_targets
+from caesura.models.pattern_selection import grown
 from caesura.models.patterns import grows
-from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
 from caesura.models.targets import Target, known_segments, scheme_of, segments_of
 from caesura.models.training import Training, train

@@ -13,7 +13,7 @@ from caesura import _kernels
 from caesura.errors import InvalidInput
 from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
-from caesura.learning.paths import PathRule, PathState
+from caesura.learning.path_learners import PathRule, PathState
 from caesura.models.fitted import unscaled
 
 __all__ = ["Corpora", "StreamedCorpora"]

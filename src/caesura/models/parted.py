@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from caesura.documents.fitting import AUTO, LEVELS
+from caesura.documents.tokeniser_fitting import AUTO, LEVELS
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, Here, opened
@@ -26,9 +26,9 @@ from caesura.learning import LEARNERS, Progress
 from caesura.learning.learners import learners_with
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
-from caesura.models.arguments import checked_run
 from caesura.models.compact import PAIRS
 from caesura.models.examples import warn_of_many
+from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, layout_bounds
 from caesura.models.model import Model
 from caesura.models.parted_objective import PartedObjective

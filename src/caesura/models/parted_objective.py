@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from caesura.executors import Executor
 from caesura.learning.objectives import OnlineRule, OnlineState
-from caesura.learning.paths import PathRule, PathState
+from caesura.learning.path_learners import PathRule, PathState
 from caesura.models import shards
 
 __all__ = ["PartedObjective"]

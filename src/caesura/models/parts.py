@@ -24,21 +24,21 @@ import numpy.typing as npt
 
 from caesura import _kernels, corpora
 from caesura.documents import Document
-from caesura.documents.fitting import Fitting
+from caesura.documents.tokeniser_fitting import Fitting
 from caesura.encoding import Encoder
 from caesura.errors import CaesuraError
 from caesura.executors.software import OtherSoftwareError, check_software
 from caesura.features.batch import Batch, Words
 from caesura.features.dictionary import Text
-from caesura.models.choosing import look_at
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
 from caesura.models.fitted import Labelling, Structure
+from caesura.models.inputs import labelled, paired
 from caesura.models.patterns import Pattern, counted_patterns
-from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
 from caesura.models.targets import Target, known_segments
+from caesura.models.tokeniser_choice import look_at
 from caesura.models.training import Examples, parameters_of
 
 if TYPE_CHECKING:

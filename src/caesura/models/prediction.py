@@ -15,15 +15,15 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
-from caesura.models.asked import Asked, constrained
-from caesura.models.conditions import ConditionReader
+from caesura.models.constrained_inference import Asked, constrained
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.fitted import Fitted, layout_bounds, scorer_of
+from caesura.models.inputs import chunks, documents_of, encoded, one_sequence, raw_chunks
+from caesura.models.kernel_constraints import ConditionReader
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
 from caesura.models.online import OnlineModel
 from caesura.models.ragged import Ragged
-from caesura.models.reading import chunks, documents_of, encoded, one_sequence, raw_chunks
 from caesura.models.rules import (
     Constraints,
     Rules,

@@ -24,13 +24,13 @@ from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.evaluation import segment_counts
-from caesura.features.given import remember
+from caesura.features.document_columns import remember
 from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LBFGS, minimise
 from caesura.models.calibration import Confident
+from caesura.models.inputs import chunks, labelled, paired
 from caesura.models.protocol import Parameters
 from caesura.models.ragged import Ragged
-from caesura.models.reading import chunks, labelled, paired
 from caesura.models.semi import SemiCRF
 from caesura.models.span_pool import Kept, Pool, Seen, pooled, threshold_for
 from caesura.models.targets import scheme_of, segments_of

@@ -12,7 +12,7 @@ from caesura import persistence
 from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput
-from caesura.features.given import remember
+from caesura.features.document_columns import remember
 from caesura.features.specs import function_name, named_function
 from caesura.models.pruned import PrunedSemiCRF
 from caesura.models.semi import SemiCRF

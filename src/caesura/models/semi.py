@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from caesura.errors import InvalidInput, message
-from caesura.models.questions import Answers
+from caesura.models.diagnostics import Answers
 from caesura.models.segment_coding import SegmentCoding
 
 __all__ = ["SemiCRF"]

@@ -24,7 +24,7 @@ from caesura.errors import InvalidInput
 from caesura.executors import total
 from caesura.executors.software import check_software
 from caesura.learning.objectives import OnlineState
-from caesura.learning.paths import PathState
+from caesura.learning.path_learners import PathState
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.parts import (

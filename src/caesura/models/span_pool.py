@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from caesura.documents import Document
 from caesura.errors import InvalidInput
-from caesura.features.given import answered
+from caesura.features.document_columns import answered
 from caesura.models.semi import SemiCRF
 from caesura.segments import Segment
 

@@ -30,11 +30,11 @@ from caesura.learning.learners import learners_with
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of, warn_of_many, weights_of
 from caesura.models.fitted import Fitted, Labelling, Structure, layout_bounds
+from caesura.models.inputs import labelled, paired
 from caesura.models.lookback import is_span_model
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.patterns import check_states, few_enough
-from caesura.models.reading import labelled, paired
 from caesura.models.rules import model_rules
 from caesura.models.targets import Tags, Target, said_labels
 from caesura.models.training import Examples, Training, objective_of, parameters_of

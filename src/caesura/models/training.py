@@ -29,8 +29,8 @@ from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
-from caesura.models.runs import about_run, naming_overflow, warn_of_gap
 from caesura.models.targets import Bytes, Rows
+from caesura.models.training_checks import about_run, naming_overflow, warn_of_gap
 from caesura.models.warm_start import carried, merged
 
 if TYPE_CHECKING:

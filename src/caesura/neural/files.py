@@ -14,7 +14,7 @@ from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import from_spec, lexicons_of, to_spec
 from caesura.models.calibration import Calibration
-from caesura.models.described import describe, description
+from caesura.models.file_metadata import describe, description
 from caesura.neural.embeddings import Vocabulary
 from caesura.neural.segmenter import NeuralSegmenter
 from caesura.neural.training import arrays_of, put_arrays

@@ -17,10 +17,10 @@ from caesura import inference
 from caesura.checks import whole
 from caesura.errors import InvalidInput, not_fitted
 from caesura.inference.kernel_calls import check_answers, check_count
-from caesura.models.asked import Asked, constrained
+from caesura.models.constrained_inference import Asked, constrained
+from caesura.models.inputs import check_words, chunks
 from caesura.models.model import Model
 from caesura.models.ragged import Ragged
-from caesura.models.reading import check_words, chunks
 from caesura.models.rules import (
     Constraints,
     Rules,

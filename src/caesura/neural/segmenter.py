@@ -14,10 +14,10 @@ from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
-from caesura.models.arguments import checked_run
 from caesura.models.examples import weights_of
+from caesura.models.fit_arguments import checked_run
 from caesura.neural import heads
-from caesura.neural.answers import Answers
+from caesura.neural.diagnostics import Answers
 from caesura.neural.embeddings import (
     Sizes,
     TokenEncoder,

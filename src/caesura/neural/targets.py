@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.documents import Document, Partial
 from caesura.errors import InvalidInput, counted, message
-from caesura.models.reading import check_words, labelled, paired
+from caesura.models.inputs import check_words, labelled, paired
 from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
 from caesura.segments import Segment

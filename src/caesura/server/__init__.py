@@ -2,9 +2,9 @@
 
 ::
 
-    limits -> work -> registry -> answers, bodies -> metrics, guard -> requests, openapi
-    -> api -> app
-    journal, edits -> project, suggestions -> teaching -> label_api
+    limits -> worker_threads -> registry -> answers, bodies -> metrics, guard
+    -> requests, openapi -> api -> app
+    journal, edits -> project, suggestions -> background_training -> label_api
 
 ``caesura serve`` and ``caesura label`` run them; see the pages "A server" and "Labelling" of the
 documentation.  All of it needs the extra ``server``.

@@ -22,7 +22,7 @@ from caesura.server.metrics import Metrics
 from caesura.server.openapi import described
 from caesura.server.registry import Entry, Models
 from caesura.server.requests import answering, body_of, failed, json_response, lines_of
-from caesura.server.work import Work
+from caesura.server.worker_threads import Work
 
 __all__ = ["Api"]
 

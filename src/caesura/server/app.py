@@ -18,7 +18,7 @@ from caesura.server.limits import Limits, Refused
 from caesura.server.metrics import Metrics
 from caesura.server.pages import page, static
 from caesura.server.registry import Models
-from caesura.server.work import Work
+from caesura.server.worker_threads import Work
 
 __all__ = ["application", "guarded"]
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from caesura.errors import InvalidInput, message
 from caesura.server.app import guarded
+from caesura.server.background_training import Teacher
 from caesura.server.bodies import read_json
 from caesura.server.limits import Limits, Refused
 from caesura.server.metrics import Metrics
@@ -21,8 +22,7 @@ from caesura.server.pages import page, static
 from caesura.server.project import Project
 from caesura.server.requests import answering, body_of, json_response
 from caesura.server.suggestions import suggested
-from caesura.server.teaching import Teacher
-from caesura.server.work import Work
+from caesura.server.worker_threads import Work
 
 __all__ = ["label_application"]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.server.limits import Refused
-from caesura.server.work import Pace
+from caesura.server.worker_threads import Pace
 
 __all__ = ["Entry", "Models", "model_names"]
 

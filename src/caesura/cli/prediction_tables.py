@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from caesura.cli.forms import Answer, Style
+from caesura.cli.prediction_formats import Answer, Style
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.sinks import writing_table

@@ -12,9 +12,9 @@ from typing import IO, Any
 import orjson
 
 from caesura import corpora, render
-from caesura.cli.forms import TABLES, Answer, Style
 from caesura.cli.output import warn
-from caesura.cli.tabling import write_table
+from caesura.cli.prediction_formats import TABLES, Answer, Style
+from caesura.cli.prediction_tables import write_table
 from caesura.corpora.columns import renamed
 from caesura.corpora.files import writing
 from caesura.corpora.jsonl import RESERVED

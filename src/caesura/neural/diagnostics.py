@@ -17,12 +17,12 @@ from caesura.inference.alternatives import best_without
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.explanation import Contest, Explanation, explanations, of_one
 from caesura.models.extracting import Extracted
+from caesura.models.inputs import documents_of, one_sequence, raw_chunks
 from caesura.models.ragged import Ragged
-from caesura.models.reading import documents_of, one_sequence, raw_chunks
 from caesura.models.rules import Constraints, nonempty_constraints
+from caesura.neural.explanation import NetworkReasons, explain_filtered
 from caesura.neural.network import threads
 from caesura.neural.prediction import Predictor
-from caesura.neural.reasons import NetworkReasons, explain_filtered
 from caesura.segments import Segment
 
 __all__ = ["Answers"]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from caesura.cli.forms import Answer, Style, form_of
-from caesura.cli.tabling import shares_of, table_names
-from caesura.cli.writing import line_of
+from caesura.cli.prediction_formats import Answer, Style, form_of
+from caesura.cli.prediction_output import line_of
+from caesura.cli.prediction_tables import shares_of, table_names
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing

@@ -10,8 +10,8 @@ from typing import Any
 from caesura import evaluation
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
-from caesura.evaluation.mistakes import kinds_of, worst_first
-from caesura.evaluation.pairs import labels_among
+from caesura.evaluation.error_analysis import kinds_of, worst_first
+from caesura.evaluation.input_checks import labels_among
 from caesura.segments import Segment
 
 __all__ = ["as_json", "details", "measure", "only", "page", "plain", "same_number", "same_tokens"]

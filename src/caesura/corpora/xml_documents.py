@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
-from caesura.corpora.markup import SEGMENT, Record, records
 from caesura.corpora.spans import Span, labelled, spans_of, text_of
+from caesura.corpora.xml_parsing import SEGMENT, Record, records
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from caesura.cli.choices import ALIASES, Choices, chosen
+from caesura.cli.model_settings import ALIASES, Choices, chosen
 from caesura.cli.settings import Settings
 from caesura.errors import CaesuraError
 

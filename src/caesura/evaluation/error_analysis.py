@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
-from caesura.evaluation.pairs import Pair, Sequences, checked, overlaps
+from caesura.evaluation.input_checks import Pair, Sequences, checked, overlaps
 from caesura.evaluation.tables import for_terminals, plain, shown
 from caesura.segments import Segment
 

@@ -12,7 +12,7 @@ import typer
 
 from caesura import corpora
 from caesura.cli.reading import Reading, read
-from caesura.documents.fitting import AUTO
+from caesura.documents.tokeniser_fitting import AUTO
 from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
 
 __all__ = ["FilePart", "Scaling", "TrialWorkers", "Workers", "check_alone", "check_parted"]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from orjson import loads as json_of
 
+from caesura.cli.executor_options import Workers, engine
 from caesura.cli.model_files import model_file
 from caesura.cli.output import emit, note, warn
 from caesura.cli.progress import Ticker
 from caesura.cli.reading import Reading, options_of
-from caesura.cli.scaling import Workers, engine
 from caesura.corpora.columns import NAME_TEXT
 from caesura.corpora.detection import SUFFIXES
 from caesura.corpora.files import unpacked_suffix

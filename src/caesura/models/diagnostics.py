@@ -28,10 +28,10 @@ from caesura.models.explanation import (
     top_features,
 )
 from caesura.models.extracting import Extracted, Found
+from caesura.models.inputs import one_sequence
 from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.ragged import Ragged
-from caesura.models.reading import one_sequence
 from caesura.models.rules import Constraints, Rules, nonempty_constraints
 from caesura.models.temperature import cooled, find_temperature
 from caesura.segments import Segment

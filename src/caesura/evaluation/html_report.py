@@ -12,7 +12,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation.calibration import Reliability, reliability
 from caesura.evaluation.drawings import STYLE, diagram, heat_map
-from caesura.evaluation.mistakes import (
+from caesura.evaluation.error_analysis import (
     Errors,
     Kind,
     Match,
@@ -21,8 +21,8 @@ from caesura.evaluation.mistakes import (
     matched,
     worst_first,
 )
+from caesura.evaluation.input_checks import Pair, Sequences, checked, listed, same_number, tokens_of
 from caesura.evaluation.overlap import partials_of
-from caesura.evaluation.pairs import Pair, Sequences, checked, listed, same_number, tokens_of
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import Share
 from caesura.notebooks import bar, table, written

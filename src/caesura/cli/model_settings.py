@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from caesura.cli.neural import NEURAL, neural_estimator
+from caesura.cli.neural_settings import NEURAL, neural_estimator
+from caesura.cli.option_values import parsed
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_option import tokeniser_of
-from caesura.cli.values import parsed
 from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
@@ -159,8 +159,8 @@ def _check_preset(name: Any) -> None:
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     """Return the features of a preset together with features of lexicons."""
     from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
+    from caesura.features.character_features import for_characters
     from caesura.features.presets import OF_TOKENS
-    from caesura.features.smaller import for_characters
 
     name = choices.get("features", "generic")
     cutter = Tokeniser.of(choices.get("tokeniser", "words"))

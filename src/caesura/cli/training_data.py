@@ -10,8 +10,8 @@ from caesura import corpora
 from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.reviewing import CHECKED, checked_rows
-from caesura.cli.tokens import Tokens
+from caesura.cli.review_file import CHECKED, checked_rows
+from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 

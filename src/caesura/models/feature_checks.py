@@ -9,10 +9,10 @@ from typing import Any
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
+from caesura.features.dense_columns import is_standardised, plain_dense
 from caesura.features.history import SegmentHistory
-from caesura.features.standardising import is_standardised, plain_dense
 from caesura.models.coding import Features
-from caesura.models.reading import CHUNK, kinds_of
+from caesura.models.inputs import CHUNK, kinds_of
 from caesura.models.targets import Target
 
 __all__ = ["check_same", "check_standardise", "learns", "of_kinds"]

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from caesura.cli.answers import confident
-from caesura.cli.forms import Answer
+from caesura.cli.constraint_files import Rules
+from caesura.cli.gold_and_predicted import confident
 from caesura.cli.output import warn
+from caesura.cli.prediction_formats import Answer
 from caesura.cli.reading import naming
-from caesura.cli.rules import Rules
 from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, TooLarge
 

@@ -10,7 +10,7 @@ from typing import Any
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.corpora.side_by_side import SideBySide
 from caesura.errors import InvalidInput, counted, message
-from caesura.evaluation.pairs import same_number
+from caesura.evaluation.input_checks import same_number
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import Share
 from caesura.segments import Segment, from_tags

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from caesura.documents.fitting import Fitting
-from caesura.models.reading import CHUNK
+from caesura.documents.tokeniser_fitting import Fitting
+from caesura.models.inputs import CHUNK
 
 __all__ = ["choose", "look_at"]
 

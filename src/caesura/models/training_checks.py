@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput
-from caesura.features.standardising import has_dense
+from caesura.features.dense_columns import has_dense
 from caesura.learning import Result
 from caesura.learning.learners import is_probabilistic
 from caesura.models.development import Development

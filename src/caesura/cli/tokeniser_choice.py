@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from caesura.cli.choices import Choices
+from caesura.cli.model_settings import Choices
 from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.documents import Document
-from caesura.documents.fitting import Fitting, recut
+from caesura.documents.tokeniser_fitting import Fitting, recut
 
 __all__ = ["Tokens"]
 

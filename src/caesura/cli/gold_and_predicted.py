@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from caesura.cli.measuring import same_number, same_tokens
 from caesura.cli.model_files import is_model, load_model
 from caesura.cli.output import warn
 from caesura.cli.progress import Ticker, listed
 from caesura.cli.reading import Reading, conlleval_options, labelled, naming, read, report_notes
+from caesura.cli.scoring import same_number, same_tokens
 from caesura.corpora import SideBySide, detect, read_conlleval
 from caesura.corpora.corpus import OnError
 from caesura.documents import Document, Tokeniser

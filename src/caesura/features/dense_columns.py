@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.features.given import DenseColumn
-from caesura.features.spans import SegmentFeature
+from caesura.features.document_columns import DenseColumn
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import Template
 
 __all__ = [

@@ -10,9 +10,9 @@ import numpy as np
 
 from caesura import inference
 from caesura.errors import Impossible, InvalidInput
-from caesura.models.conditions import missing_rules, too_many_rules
 from caesura.models.encoded import impossible
 from caesura.models.fitted import unscaled
+from caesura.models.kernel_constraints import missing_rules, too_many_rules
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, naming_constraint
 from caesura.potentials import Potentials
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from caesura.features.columns import bias, lower
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
 from caesura.features.enclosing import enclosing, place_in
-from caesura.features.spans import SegmentFeature
+from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last
 
 __all__ = ["for_characters"]
