@@ -1,5 +1,6 @@
 """``evaluate`` and ``compare``: conlleval files, ill-formed tags, labels, skipped sequences."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,23 @@ def test_only_some_labels_in_all_that_is_shown(tmp_path: Path) -> None:
     assert "street" not in out
     assert "street" not in page.read_text()
     assert "town" in out
+
+
+def test_confusions_of_many_labels_are_a_list(tmp_path: Path) -> None:
+    """A matrix of many labels fits no terminal: the most frequent confusions stand in its place."""
+    labels = [f"label{k}" for k in range(12)]
+    gold = [{"tokens": ["x"], "segments": [[0, 1, label]]} for label in labels]
+    found = [one | {"segments": [[0, 1, "label0"]]} for one in gold]
+    paths = [tmp_path / "gold.jsonl", tmp_path / "found.jsonl"]
+    for path, some in zip(paths, (gold, found), strict=True):
+        path.write_text("".join(json.dumps(one) + "\n" for one in some))
+    out = good("evaluate", *paths, "--details").out
+    assert "confusion, the 11 most frequent of 11" in out
+    assert re.search(r"^label11 +label0 +1$", out, re.MULTILINE)
+    paths[0].write_text("".join(json.dumps(one) + "\n" for one in gold[:2]))
+    paths[1].write_text("".join(json.dumps(one) + "\n" for one in found[:2]))
+    out = good("evaluate", *paths, "--details").out
+    assert re.search(r"^label1 +1 +0 +0$", out, re.MULTILINE)
 
 
 def test_worst_sequences_are_those_of_the_page(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,12 +18,18 @@ from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading
 from caesura.corpora.files import writing
 from caesura.documents import Document
+from caesura.evaluation.error_analysis import NONE
+from caesura.evaluation.overlap import WAYS_OF_MATCHING
 from caesura.evaluation.report import AVERAGES
 from caesura.evaluation.scores import Share
+from caesura.evaluation.tables import plain, shown
 from caesura.render import text
 from caesura.segments import Segment
 
 __all__ = ["evaluate"]
+
+_WIDEST = 10  # labels of a confusion matrix that fits a terminal
+_MOST = 20  # confusions that are listed in place of a larger one
 
 
 class Showing(NamedTuple):
@@ -153,8 +159,23 @@ def evaluate(
         return
     say(report.shown(showing.average) if showing.average else str(report))
     for what, one in more:
-        say(f"\n{what}\n{one}")
+        say(f"\n{_analysis(what, one)}")
     _worst(gold, found, showing.worst)
+
+
+def _analysis(what: str, found: Any) -> str:
+    """Return an analysis of the errors under a heading, for a terminal."""
+    if what == "confusion" and len(found.labels) > _WIDEST:
+        most = found.most(_MOST)
+        pairs = [[NONE if y is None else shown(y) for y in one[:2]] for one in most]
+        rows = [(*pair, str(one.times)) for pair, one in zip(pairs, most, strict=True)]
+        heading = (
+            f"confusion, the {len(most)} most frequent of {len(found.most())} (--html has all)"
+        )
+        return f"{heading}\n{plain([('gold', 'predicted', 'segments'), *rows])}"
+    if what == "partial":
+        return f"{what} ({WAYS_OF_MATCHING})\n{found}"
+    return f"{what}\n{found}"
 
 
 class _Answers(NamedTuple):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
+_NAMED = 3  # renamed columns that are listed by name
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
 ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
 ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
@@ -307,8 +308,13 @@ def _report(done: Loaded, json: bool) -> None:
     from caesura.records.sql import quoted
 
     for what, names in (("label", done.renamed), ("input column", done.renamed_columns)):
-        for old, new in names.items():
-            note(f"the {what} {old!r} is stored in the column {new!r}, as its name is taken")
+        if names:
+            pairs = ", ".join(f"{old!r} in {new!r}" for old, new in list(names.items())[:_NAMED])
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            note(
+                f"stored in columns with another name, as theirs is taken: the {what}s "
+                f"{pairs}{more}"
+            )
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:

@@ -58,7 +58,11 @@ class Asking(NamedTuple):
     ] = False
     normalise: Annotated[
         bool,
-        typer.Option("--normalise", help="Write normalised values of fields to tables."),
+        typer.Option(
+            "--normalise",
+            help="Write normalised values of fields to tables, but not to the review file, which "
+            "quotes the text.",
+        ),
     ] = False
     n_best: Annotated[
         int | None,

@@ -22,7 +22,7 @@ from caesura.evaluation.error_analysis import (
     worst_first,
 )
 from caesura.evaluation.input_checks import Pair, Sequences, checked, listed, same_number, tokens_of
-from caesura.evaluation.overlap import partials_of
+from caesura.evaluation.overlap import WAYS_OF_MATCHING, partials_of
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import Share
 from caesura.notebooks import bar, table, written
@@ -237,11 +237,7 @@ def _labels(report: Report) -> str:
 
 def _overlap(material: _Material) -> str:
     found = partials_of(material.pairs)
-    caption = (
-        "strict: same boundaries and label; exact: same boundaries; partial: overlaps count one "
-        "half; ent_type: any overlap with the same label"
-    )
-    return f"<h2>Partly right</h2>{table(caption, found.rows())}"
+    return f"<h2>Partly right</h2>{table(WAYS_OF_MATCHING, found.rows())}"
 
 
 def _kinds(material: _Material) -> str:

@@ -17,6 +17,10 @@ __all__ = ["Overlap", "Partials", "partial"]
 
 Way = Literal["strict", "exact", "partial", "ent_type"]
 WAYS: tuple[Way, ...] = ("strict", "exact", "partial", "ent_type")
+WAYS_OF_MATCHING = (
+    "strict: same boundaries and label; exact: same boundaries; partial: overlaps count one "
+    "half; ent_type: any overlap with the same label"
+)
 
 
 class Overlap(NamedTuple):
