@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
+from plots import BLUE, GREY, figure, save
 from timing import table
 
 import caesura
@@ -185,17 +186,12 @@ def row(task: str, point: Point) -> list[str]:
 
 
 def plot(path: str, results: dict[str, list[Point]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(results), figsize=(10, 3.4), squeeze=False)
-    for axis, (task, points) in zip(axes[0], results.items(), strict=True):
+    made, axes = figure(10.0, 3.4, len(results))
+    for axis, (task, points) in zip(axes, results.items(), strict=True):
         sizes = [one.examples for one in points]
         for name, style, colour, left in (
-            ("chain", "^--", "#6f7f8f", 0.985),
-            ("semi-CRF", "o-", "#1f6fb4", 1.015),
+            ("chain", "^--", GREY, 0.985),
+            ("semi-CRF", "o-", BLUE, 1.015),
         ):
             lists = [one.chain if name == "chain" else one.semi for one in points]
             middles, errors = zip(*map(mean, lists), strict=True)
@@ -207,11 +203,9 @@ def plot(path: str, results: dict[str, list[Point]]) -> None:
         axis.minorticks_off()
         axis.set_title(task)
         axis.set_xlabel("training examples")
-        axis.grid(alpha=0.3)
-    axes[0][0].set_ylabel("segment F1 on the test set")
-    axes[0][0].legend(fontsize=8, loc="lower right")
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    axes[0].set_ylabel("segment F1 on the test set")
+    axes[0].legend(fontsize=8, loc="lower right")
+    save(made, path)
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from crfsuite import Parts, alone, bags
+from plots import BLUE, GREY, ORANGE, RED, figure, save
 from segments import (
     Floats,
     Task,
@@ -155,14 +156,9 @@ def row(task: str, point: Point) -> list[str]:
 
 
 def plot(path: str, results: dict[str, list[Point]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(results), figsize=(10, 3.6), sharey=True)
+    made, axes = figure(10.0, 3.6, len(results), sharey=True)
     styles = dict(zip(FORMS, ("D-", "s--", "o-", "^-"), strict=True))
-    colours = dict(zip(FORMS, ("#b03a3a", "#d9772b", "#1f6fb4", "#6f7f8f"), strict=True))
+    colours = dict(zip(FORMS, (RED, ORANGE, BLUE, GREY), strict=True))
     for axis, (task, points) in zip(axes, results.items(), strict=True):
         for name in FORMS:
             done = [one for one in points if name in one.seconds]
@@ -172,11 +168,9 @@ def plot(path: str, results: dict[str, list[Point]]) -> None:
         axis.minorticks_off()
         axis.set_title(task)
         axis.set_xlabel("training sequences")
-        axis.grid(alpha=0.3)
     axes[0].set_ylabel("ms, objective and gradient")
     axes[0].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    save(made, path)
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from orders_data import cora, figure, runs
+from orders_data import cora, runs
+from plots import BLUE, GREY, ORANGE, RED, figure, save
 from timing import table
 
 import caesura
@@ -149,7 +150,7 @@ def growth(plot: str | None) -> None:
 
 def draw(path: str, found: dict[tuple[str, int], dict[str, float]]) -> None:
     made, axes = figure(9.0, 3.4)
-    colours = ("#888888", "#1f6fb4", "#dd8452", "#c44e52")
+    colours = (GREY, BLUE, ORANGE, RED)
     names = ("seconds", "MB"), ("a training step, seconds", "its memory, MB")
     for axis, field, title in zip(axes, *names, strict=True):
         for model, colour in zip(MODELS, colours, strict=True):
@@ -157,8 +158,7 @@ def draw(path: str, found: dict[tuple[str, int], dict[str, float]]) -> None:
             axis.loglog(LENGTHS, values, "o-", color=colour, ms=4, label=model)
         axis.set(xlabel="longest segment, tokens", title=title)
         axis.legend(fontsize=8)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 # -- accuracy --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from abbreviations import told
-from orders_data import figure
+from plots import BLUE, GREY, RED, figure, save
 from timing import table
 from vectors import Documents, Store, Stored, corpus, distinct, minilm
 
@@ -232,7 +232,7 @@ def plot(path: str, rows: list[dict[str, Any]]) -> None:
     from scipy.signal import savgol_filter
 
     made, axes = figure(9.5, 3.6)
-    for task, colour in (("wnut17", "#1f6fb4"), ("ncbi_disease", "#c44e52")):
+    for task, colour in (("wnut17", BLUE), ("ncbi_disease", RED)):
         some = [one for one in rows if one["task"] == task and "test_sizes" in one][:1]
         for one in some:
             tokens, spans, arcs = np.array(one["test_sizes"]).T
@@ -241,13 +241,12 @@ def plot(path: str, rows: list[dict[str, Any]]) -> None:
             smooth = np.exp(savgol_filter(np.log(np.array(one["training_sizes"]) + 0.5), 21, 2))
             axes[1].loglog(np.arange(1, len(smooth) + 1), smooth, color=colour, label=task)
     line = np.array([1, 120])
-    axes[0].loglog(line, line, "--", color="#888888", label="as many as tokens")
+    axes[0].loglog(line, line, "--", color=GREY, label="as many as tokens")
     axes[0].set(xlabel="tokens of a sentence", title="spans and arcs, test set")
     axes[1].set(xlabel="step of training", title="spans and arcs of a sentence, smoothed")
     for axis in axes:
         axis.legend(fontsize=8)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from plots import BLUE, RED, figure, save
+
 import caesura
 
 Tags = list[str]
@@ -205,25 +207,12 @@ def p_values(gold: Any, answers: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def figure(width: float = 9.0, height: float = 3.2, columns: int = 2) -> tuple[Any, Any]:
-    """Return an empty figure with some axes."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    made, axes = plt.subplots(1, columns, figsize=(width, height), squeeze=False)
-    for axis in axes[0]:
-        axis.grid(alpha=0.3)
-    return made, axes[0]
-
-
 def plot_orders(
     path: str, ours: dict[str, float], paper: dict[str, float], seconds: dict[str, float]
 ) -> None:
     """Draw F1 and seconds of C1, C2, ..., SC1, SC2, ... against the order."""
     made, axes = figure()
-    for kind, colour in (("C", "#c44e52"), ("SC", "#1f6fb4")):
+    for kind, colour in (("C", RED), ("SC", BLUE)):
         names = [name for name in ours if name[:-1] == kind]
         orders = [int(name[-1]) for name in names]
         for axis, values, line, label in (
@@ -236,8 +225,7 @@ def plot_orders(
     for axis, title in zip(axes, ("F1", "seconds to learn and answer"), strict=True):
         axis.set(xlabel="order", title=title, xticks=(1, 2, 3))
         axis.legend(fontsize=8)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 def parsed(description: str | None, plot: bool = True, **more: Any) -> argparse.Namespace | None:

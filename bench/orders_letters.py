@@ -13,7 +13,8 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from orders_data import ORDERS, Labelled, figure, letters, n_patterns, parsed
+from orders_data import ORDERS, Labelled, letters, n_patterns, parsed
+from plots import BLUE, figure, save
 from timing import table
 
 import caesura
@@ -72,14 +73,13 @@ def plot(path: str, means: dict[int, Run]) -> None:
         ("letters right, %", "label patterns", "seconds per iteration"),
         strict=True,
     ):
-        axis.plot(orders, [getattr(one, field) for one in means.values()], "o-", color="#1f6fb4")
+        axis.plot(orders, [getattr(one, field) for one in means.values()], "o-", color=BLUE)
         axis.set_title(title)
         axis.set_xlabel("maximum order")
         axis.set_xticks(orders)
     for axis in axes[1:]:
         axis.set_ylim(bottom=0)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 def main() -> None:

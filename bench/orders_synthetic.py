@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from orders_data import ORDERS, Labelled, figure, patterns
+from orders_data import ORDERS, Labelled, patterns
+from plots import BLUE, GREY, figure, save
 from timing import table
 
 import caesura
@@ -122,15 +123,14 @@ def plot(path: str, curves: Curves, orders: list[int], sizes: list[int]) -> None
                 label = f"sigma {sigma:g}" if size == sizes[-1] else None
                 alpha = shade if len(sizes) > 1 else 1.0
                 axis.plot(orders, curves[k, size, sigma], style, ms=4, alpha=alpha, label=label,
-                          color="#1f6fb4")  # fmt: skip
-        axis.axvline(k, color="#999", lw=0.8)
+                          color=BLUE)  # fmt: skip
+        axis.axvline(k, color=GREY, lw=0.8)
         axis.set_title(f"made by a Markov model of order {k}")
         axis.set_xlabel("maximum order of the features")
         axis.set_xticks(orders)
     axes[0].set_ylabel("states right, %")
     axes[0].legend(fontsize=8)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 def main() -> None:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from orders_cora import model
-from orders_data import ORDERS, Labelled, cora, figure, n_patterns, parsed
+from orders_data import ORDERS, Labelled, cora, n_patterns, parsed
+from plots import BLUE, ORANGE, RED, figure, save
 from timing import best_seconds, table
 
 import caesura
@@ -89,23 +90,22 @@ def alone(arguments: Any, order: int) -> tuple[int, float, float]:
 
 def plot(path: str, costs: list[Cost], growth: dict[int, list[float]], lengths: list[int]) -> None:
     made, axes = figure(10, 3.2, 3)
-    axes[0].plot([c.order for c in costs], [c.patterns for c in costs], "o-", color="#1f6fb4")
+    axes[0].plot([c.order for c in costs], [c.patterns for c in costs], "o-", color=BLUE)
     axes[0].set_title("label patterns of Cora")
-    axes[1].plot([c.order for c in costs], [1e3 * c.seconds for c in costs], "o-", color="#1f6fb4")
+    axes[1].plot([c.order for c in costs], [1e3 * c.seconds for c in costs], "o-", color=BLUE)
     axes[1].set_title("ms per evaluation, 300 references")
     for axis in axes[:2]:
         axis.set_xlabel("maximum order")
         axis.set_xticks([c.order for c in costs])
         axis.set_ylim(bottom=0)
-    looks = (("o-", "#1f6fb4"), ("s--", "#d9772b"), ("^:", "#b03a3a"))
+    looks = (("o-", BLUE), ("s--", ORANGE), ("^:", RED))
     for (order, seconds), (style, colour) in zip(growth.items(), looks, strict=False):
         shown = [1e3 * s for s in seconds]
         axes[2].plot(lengths, shown, style, ms=4, color=colour, label=f"order {order}")
     axes[2].set_title("ms per evaluation, no bound")
     axes[2].set_xlabel("tokens of one text")
     axes[2].legend(fontsize=8)
-    made.tight_layout()
-    made.savefig(path, dpi=110)
+    save(made, path)
 
 
 def main() -> None:

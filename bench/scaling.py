@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from plots import BLUE, ORANGE, figure, save
 from timing import best_seconds, table
 
 import caesura
@@ -69,27 +70,21 @@ def measure(
 
 
 def plot(path: str, results: dict[tuple[int, bool], dict[str, list[float]]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    made, axes = figure(10.0, 3.6, sharey=True)
+    shades = np.linspace(0.35, 1, len(WIDTHS))
     for axis, patterns in zip(axes, (False, True), strict=True):
-        for shade, m in zip(np.linspace(0.35, 0.95, len(WIDTHS)), WIDTHS, strict=True):
+        for shade, m in zip(shades, WIDTHS, strict=True):
             times = results[m, patterns]
-            axis.loglog(LENGTHS, np.array(times["overlapping"]) * 1e3, "o-", ms=3,
-                        color=plt.cm.Blues(shade), label=f"overlapping, m = {m}")  # fmt: skip
+            axis.loglog(LENGTHS, np.array(times["overlapping"]) * 1e3, "o-", ms=4,
+                        color=BLUE, alpha=shade, label=f"overlapping, m = {m}")  # fmt: skip
             done = LENGTHS[: len(times["bounded"])]
-            axis.loglog(done, np.array(times["bounded"]) * 1e3, "s--", ms=3,
-                        color=plt.cm.Oranges(shade), label=f"bounded, m = {m}")  # fmt: skip
+            axis.loglog(done, np.array(times["bounded"]) * 1e3, "s--", ms=4,
+                        color=ORANGE, alpha=shade, label=f"bounded, m = {m}")  # fmt: skip
         axis.set_title("with 20 patterns of three labels" if patterns else "first order")
         axis.set_xlabel("tokens")
-        axis.grid(alpha=0.3)
     axes[0].set_ylabel("ms, ln Z and marginals")
-    axes[0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    axes[0].legend(fontsize=8)
+    save(made, path)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from statistics import mean
 from typing import Any
 
 from orders_data import cora
+from plots import BLUE, GREY, ORANGE, figure, save
 from timing import table
 
 import caesura
@@ -145,25 +146,19 @@ def main() -> None:
 
 def plot(path: Path, curves: dict[str, list[float]], bounds: list[float]) -> None:
     """Draw the divergence against the number of rows, and its upper bound."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(5.6, 3.4))
+    made, (axis,) = figure(6.4, columns=1)
     names = {"n-best": "n best rows", "mixture": "mixture, by partition", "em": "mixture, by EM"}
-    for (form, name), style in zip(names.items(), ("s--", "o-", "^-"), strict=True):
-        axis.plot(ROWS, curves[form], style, label=name, markersize=5)
-    axis.fill_between(ROWS, curves["mixture"], bounds, alpha=0.15, color="C1", linewidth=0)
+    looks = (("s--", GREY), ("o-", ORANGE), ("^-", BLUE))
+    for (form, name), (line, colour) in zip(names.items(), looks, strict=True):
+        axis.plot(ROWS, curves[form], line, color=colour, ms=4, label=name)
+    axis.fill_between(ROWS, curves["mixture"], bounds, alpha=0.15, color=ORANGE, linewidth=0)
     axis.set_xscale("log", base=2)
     axis.set_xticks(ROWS, [str(k) for k in ROWS])
     axis.set_xlabel("rows")
     axis.set_ylabel("KL divergence, nats")
     axis.set_ylim(bottom=0)
-    axis.grid(alpha=0.3)
-    axis.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    axis.legend(fontsize=8)
+    save(made, path)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import wordlist
 from accuracy import listed, words
+from plots import BLUE, ORANGE, figure, save
 
 import caesura
 from caesura import _kernels
@@ -178,20 +179,15 @@ def read_rows(path: Path | None) -> list[Row]:
 
 def draw(rows: list[Row], path: Path) -> None:
     """Draw F1 against speed: a line through the sizes of the agenda, points for other programs."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
     beams = [row for row in rows if row.name == "exact" or row.name.startswith("beam ")]
-    figure, (axes, near) = plt.subplots(1, 2, figsize=(9, 3.6))
+    made, (axes, near) = figure(height=3.4)
     for k, row in enumerate(one for one in rows if one not in beams):
-        axes.plot([row.speed], [row.f1], "s^Dvp"[k % 5], color="#d55e00")
+        axes.plot([row.speed], [row.f1], "s^Dvp"[k % 5], color=ORANGE, ms=5)
         name = row.name.replace(", ", ",\n", 1)
         place: dict[str, Any] = {"textcoords": "offset points", "xytext": (0, -20), "ha": "center"}
         axes.annotate(name, (row.speed, row.f1), fontsize=7, **place)
     for one in (axes, near):
-        one.plot([row.speed for row in beams], [row.f1 for row in beams], "o-", color="#0072b2")
+        one.plot([row.speed for row in beams], [row.f1 for row in beams], "o-", color=BLUE, ms=4)
         one.set_xlabel("sentences a second, one core")
         one.margins(0.15, 0.2)
     for k, (name, f1, speed) in enumerate(beams):
@@ -199,10 +195,9 @@ def draw(rows: list[Row], path: Path) -> None:
         place = {"textcoords": "offset points", "xytext": beside}
         near.annotate(name.removeprefix("beam "), (speed, f1), fontsize=8, **place)
     axes.set_ylabel("F1 on the PKU test set")
-    axes.set_title("Word bigrams by beam search (circles) and others", fontsize=9)
-    near.set_title("Word bigrams: size of the agenda", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    axes.set_title("Word bigrams by beam search (circles) and others", fontsize=11)
+    near.set_title("Word bigrams: size of the agenda", fontsize=11)
+    save(made, path)
 
 
 def peers(options: argparse.Namespace) -> None:

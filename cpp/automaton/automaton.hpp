@@ -13,12 +13,12 @@
 
 namespace caesura {
 
-// The label sequences that one sequence of tokens can have, whatever its patterns and rules say.
-// An automaton of these only needs fewer states.
+// The label sequences that are possible for one sequence of tokens, apart from its patterns and
+// rules.  An automaton that is restricted to these needs fewer states.
 struct PossibleLabels {
-  int most = 0;                       // labels in a row: each takes a token
-  std::vector<std::uint8_t> first;    // [Y] whether a label may come first,
-  std::vector<std::uint8_t> follows;  // [Y][Y] and after another; empty: any may
+  int most = 0;  // the most labels in a row, because each takes at least one token
+  std::vector<std::uint8_t> first;    // [Y] whether a label may be the first,
+  std::vector<std::uint8_t> follows;  // [Y][Y] and may follow another one; empty if all may
 
   bool operator==(const PossibleLabels& other) const {
     return most == other.most && first == other.first && follows == other.follows;
@@ -27,8 +27,8 @@ struct PossibleLabels {
 
 struct Automaton {
   int Y = 0, Q = 0;
-  bool first_order = false;               // no arcs are stored: every label follows every other
-  std::vector<std::int32_t> rank;         // [Q] last label
+  bool first_order = false;        // no arcs are stored, because every label may follow every other
+  std::vector<std::int32_t> rank;  // [Q] last label
   std::vector<std::int32_t> first;        // [Y + 1] first state of each label
   std::vector<std::int32_t> start_state;  // [Y] or -1
   std::vector<std::uint8_t> accepting;    // [Q]
@@ -38,18 +38,19 @@ struct Automaton {
 
   // order: [Y] the label of each rank.  Histories are sequences of two labels or more; they and the
   // rules are given in labels.  Throws TooLarge as soon as more than `most_states` are reached.
-  // possible: states that no possible sequence reaches are left out; null: any is possible.
+  // possible: states that no possible sequence reaches are omitted; null if all are possible.
   static Automaton build(const std::vector<std::int32_t>& order,
                          const std::vector<std::vector<std::int32_t>>& histories,
                          const RuleSet& rules, bool same_label_adjacent, std::int64_t most_states,
                          const PossibleLabels* possible = nullptr);
 
-  // The state after a segment with a label of this rank, -1: it is forbidden.  state -1: none yet.
+  // The state after a segment with a label of this rank, or -1 if it is forbidden.  At the start
+  // of a sequence, `state` is -1.
   int next(int state, int rank) const;
   bool ends_in(int state, int history) const;
 };
 
-// The same from a cache of recent automata, which all threads of the process share.  At most
+// The same, from a cache of recent automata that all threads of the process share.  At most
 // kMostArcs arcs.
 constexpr std::int64_t kMostArcs = 50'000'000;
 std::shared_ptr<const Automaton> automaton_for(

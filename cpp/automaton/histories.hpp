@@ -14,14 +14,14 @@
 
 namespace caesura {
 
-// Something goes from one state to another.  Many of them make a flat program: no loop of unknown
-// length in it, and the same state comes seldom twice in a row, so that one addition need not wait
-// for the other.
+// A value is added from one state to another.  A sequence of moves is a flat program: it has no
+// loops of unknown length, and the same state rarely occurs twice in a row, so that one addition
+// need not wait for another.
 struct Move {
   std::int32_t to, from;
 };
 
-// Sorts the moves in turns: the first to each state, then the second to each, and so on.
+// Sorts the moves into rounds: the first move to each state, then the second, and so on.
 void take_turns(std::vector<Move>& moves, int lanes);
 
 struct Histories {
@@ -32,17 +32,16 @@ struct Histories {
             const std::vector<std::int32_t>& entries, int width);
 
   int Y, Q = 0;
-  int lanes = 0;                     // of a row of states; some belong to none
-  std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label,
-  std::vector<std::int32_t> last;    // [Y] and where its states end
-  std::vector<std::int32_t> label;   // [lanes] last label, -1: no state
-  std::vector<std::int32_t> single;  // [Y] the state of one label
-  std::vector<std::int32_t>
-      shorter;                       // [lanes] the state without the first label, -1: there is none
-  std::vector<std::int32_t> before;  // [lanes] the state without the last label, -1: there is none
+  int lanes = 0;                         // of a row of states; some lanes belong to no state
+  std::vector<std::int32_t> first;       // [Y + 1] the lanes of each label,
+  std::vector<std::int32_t> last;        // [Y] and where its states end
+  std::vector<std::int32_t> label;       // [lanes] last label, or -1 if the lane has no state
+  std::vector<std::int32_t> single;      // [Y] the state whose history is this label alone
+  std::vector<std::int32_t> shorter;     // [lanes] the state without the first label, or -1
+  std::vector<std::int32_t> before;      // [lanes] the state without the last label, or -1
   std::vector<std::int32_t> pattern;     // [patterns] their states
-  std::vector<std::int32_t> pattern_at;  // [lanes] and the other way round, -1: none
-  std::vector<std::int32_t> pair;        // [Y][Y] the state of two labels, -1: they are none
+  std::vector<std::int32_t> pattern_at;  // [lanes] the inverse: the pattern of a state, or -1
+  std::vector<std::int32_t> pair;        // [Y][Y] the state of a pair of labels, or -1
 
   std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
   std::vector<Move> longer;  // from each state to that without its first label, longer ones first
@@ -60,7 +59,7 @@ struct Histories {
   const std::vector<std::int32_t>& leading_to(std::int32_t q) const { return leading_[q]; }
   bool is_final(std::int32_t q) const { return final_[q] != 0; }
 
-  // The state after a label; q -1: it is the first.
+  // The state after a label; q is -1 if the label is the first.
   std::int32_t next(std::int32_t q, int y) const;
   // Whether the labels of q end in those of another state.
   bool ends_in(std::int32_t q, std::int32_t other) const {

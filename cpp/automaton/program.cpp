@@ -42,7 +42,7 @@ class States {
     }
     count = static_cast<int>(found.size());
   }
-  // The lane of a state, -1: there is none.
+  // The lane of a state, or -1 if there is none.
   std::int32_t at(std::int32_t q, std::int32_t m) const {
     return m >= 0 && m < static_cast<std::int32_t>(lane[q].size()) ? lane[q][m] : kNone;
   }

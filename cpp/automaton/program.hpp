@@ -35,15 +35,15 @@ struct ArcProgram {
   ArcProgram(const Histories& histories, const RuleSet& rules, int width, int most_states);
 
   int Y, Q = 0;
-  int lanes = 0;                          // of a row of states; some belong to none
-  bool plain = true;                      // there are no rules: lanes are those of the histories
+  int lanes = 0;      // of a row of states; some lanes belong to no state
+  bool plain = true;  // whether there are no rules, so that the lanes are those of the histories
   std::vector<std::int32_t> first;        // [Y + 1] the lanes of each label,
   std::vector<std::int32_t> last;         // [Y] and where its states end
-  std::vector<std::int32_t> label;        // [lanes] last label, -1: no state
-  std::vector<std::int32_t> history;      // [lanes] the lane of its history, -1: no state
+  std::vector<std::int32_t> label;        // [lanes] last label, or -1 if the lane has no state
+  std::vector<std::int32_t> history;      // [lanes] the lane of its history, or -1
   std::vector<std::int32_t> entry_class;  // [lanes] as Histories::entry_class
   std::vector<std::uint8_t> accepting;    // [lanes]
-  std::vector<std::int32_t> start;        // [Y] the state after a first segment, -1: forbidden
+  std::vector<std::int32_t> start;  // [Y] the state after a first segment, or -1 if it is forbidden
 
   // The program.  Sources are numbers in a row of alpha, a row of S after it, and one zero.
   std::vector<std::int32_t> singles;  // states whose history is one label

@@ -12,7 +12,7 @@
 
 namespace caesura {
 
-// A limit of the problem is passed; what() names it and says what to do.
+// Thrown when a problem exceeds a limit; what() names the limit and a remedy.
 struct TooLarge : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -20,14 +20,14 @@ struct TooLarge : std::runtime_error {
 // One rule as an automaton over symbols that starts in state 0.
 struct Rule {
   int states = 0;
-  std::vector<std::int32_t> next;       // [states][symbols]; -1: this symbol is forbidden now
+  std::vector<std::int32_t> next;  // [states][symbols]; -1 if the symbol is forbidden in this state
   std::vector<std::uint8_t> accepting;  // [states]
 };
 
 enum Limit : std::uint8_t { kNoLimit = 0, kAtMostOnce = 1, kExactlyOnce = 2 };
 
 struct RuleSet {
-  std::vector<std::uint8_t> once;                  // [symbols] Limit; empty: no limits
+  std::vector<std::uint8_t> once;  // [symbols] a Limit each; empty if there are none
   std::vector<std::vector<std::int32_t>> ordered;  // symbols that may occur in this order only
   std::vector<Rule> tables;                        // any other rules
   std::vector<std::int32_t> symbol;  // [Y] the symbol of each label; empty: the label itself
@@ -40,7 +40,7 @@ struct RuleSet {
   bool begins(int previous, int y, int Y) const {
     return previous < 0 || joined.empty() || !joined[static_cast<std::size_t>(previous) * Y + y];
   }
-  // How many symbols there are when there are Y labels.
+  // The number of symbols, given the number of labels.
   int symbols(int Y) const;
   // Every rule as an automaton.  Rules about limits come first, in the order of their symbols.
   std::vector<Rule> compiled(int Y) const;
@@ -63,9 +63,9 @@ struct RuleSet {
 // here on.  A symbol that must occur, has not, and cannot any more makes a sequence forbidden.
 class RuleMemory {
  public:
-  // follows: [Y][Y] whether a label may follow another; null: any may.
+  // follows: [Y][Y] whether a label may follow another; null if all may.
   RuleMemory(const RuleSet& rules, int Y, const std::uint8_t* follows = nullptr);
-  // The memory after label y, where `previous` is the label before (-1: none); -1: forbidden.
+  // The memory after label y, or -1 if y is forbidden.  `previous` is the label before, or -1.
   std::int32_t next(std::int32_t memory, int previous, int y);
   bool accepts(std::int32_t memory) const;
   int size() const { return static_cast<int>(known_.size() / words_); }
@@ -84,7 +84,7 @@ class RuleMemory {
     std::vector<std::uint64_t> forgotten, needed;  // [words]
   };
   void find_past(const std::uint8_t* follows);
-  bool forget(const Past& past);  // in packed_; false: a symbol that is needed is missing
+  bool forget(const Past& past);  // in packed_; false if a required symbol cannot occur any more
   std::int32_t number_of(const std::vector<std::uint64_t>& packed);
   std::size_t slot_of(const std::uint64_t* packed) const;
   std::int32_t state(const std::uint64_t* packed, std::size_t rule) const {
@@ -100,8 +100,8 @@ class RuleMemory {
   std::vector<std::vector<Past>> in_order_;        // [rules][states] and in a state of an order
   std::size_t words_ = 1;
   std::vector<std::uint64_t> known_, packed_;  // [memories][words], and one more
-  std::vector<std::int32_t> slots_;            // a hash table of memories, a power of two of them
-  std::vector<std::int32_t> next_;             // [memories][symbols]
+  std::vector<std::int32_t> slots_;  // a hash table of memories; its size is a power of two
+  std::vector<std::int32_t> next_;   // [memories][symbols]
 };
 
 // The rule of one of these names over a number of symbols: "at most once", "exactly once",

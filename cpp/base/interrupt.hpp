@@ -1,4 +1,4 @@
-// Stopping a kernel from outside: long loops ask now and then whether the caller wants them to end.
+// Interruption of kernels: long loops check from time to time whether the caller wants to stop.
 #pragma once
 
 #include <atomic>
@@ -7,20 +7,20 @@
 
 namespace caesura {
 
-// Thrown out of a kernel that was asked to stop.
+// Thrown by a kernel that was interrupted.
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// One call into the kernels, on the thread that makes it or on one that helps.  Threads that help
-// stop when the caller's thread is asked to.
+// A call of the kernels, on the calling thread or on a helper thread.  Helper threads stop when
+// the calling thread is interrupted.
 class CallScope {
  public:
   using Asked = bool (*)();
 
-  // `asked` is called every few milliseconds of work at most; null: the call is never interrupted.
+  // `asked` is called at most every few milliseconds; if it is null, the call is not interrupted.
   explicit CallScope(Asked asked);
-  // On a thread that helps the call of another; null where that one has no scope.
+  // For a helper thread of another call; null if that call has no scope.
   explicit CallScope(CallScope* caller);
   ~CallScope();
   CallScope(const CallScope&) = delete;
@@ -38,13 +38,13 @@ class CallScope {
   CallScope* before_;
 };
 
-// Throws Interrupted if this thread's call was asked to stop.  It reads a clock, some 25 ns: tight
-// loops call it every few rounds.
+// Throws Interrupted if the call of this thread was interrupted.  It reads a clock, which takes
+// about 25 ns, so tight loops call it every few rounds only.
 void check_interrupt();
 
-// Tokens of one sequence that the fast kernels take between two such checks.  With 1,000 labels, a
-// token costs about 0.5 ms; with few, 0.05 us, beside which a check every 256 tokens is not
-// noticed.
+// Number of tokens of a sequence that the fast kernels process between two checks.  With 1,000
+// labels, a token costs about 0.5 ms; with few, 0.05 us, beside which a check every 256 tokens is
+// not noticed.
 constexpr int kPatience = 256;
 
 }  // namespace caesura

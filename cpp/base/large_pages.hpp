@@ -1,4 +1,5 @@
-// Vectors in large pages: tables that are read at random cost a look-up of the page for every row.
+// Vectors in large pages: in small pages, every random access to a large table would need a look-up
+// of its page.
 #pragma once
 
 #include <cstddef>

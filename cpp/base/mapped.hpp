@@ -1,4 +1,5 @@
-// Vectors that may lie in files: the system moves them between memory and disk as it needs to.
+// Vectors that may be stored in memory-mapped files, which the system moves between memory and
+// disk.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace caesura {
 
-// A folder for files that have no name any more once they are open; null: ordinary memory.
+// A folder for unnamed temporary files; null for ordinary memory.
 using Folder = std::shared_ptr<const std::string>;
 
 // Writable pages of a new file, or null.

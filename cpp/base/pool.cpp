@@ -33,7 +33,7 @@ struct Pool {
 
 Pool& pool();
 
-// A child that is forked while another thread holds the lock would wait for it for ever.
+// A process forked while another thread holds the lock would wait for it forever.
 void lock() { pool().guard.lock(); }
 void unlock() { pool().guard.unlock(); }
 

@@ -1,5 +1,5 @@
-// Memory of results.  Freed blocks are kept, up to a limit, and handed out again: a fresh page from
-// the system costs more than the numbers that are written into it.
+// A pool of memory for results.  Freed blocks are kept, up to a limit, and used again, because a
+// new page from the system costs more than writing the numbers into it.
 #pragma once
 
 #include <cstddef>

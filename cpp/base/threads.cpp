@@ -12,13 +12,13 @@
 namespace caesura {
 namespace {
 
-// Takes the blocks of a workspace back, also where an exception is thrown.
+// Returns the blocks of a workspace, also when an exception is thrown.
 struct Cleared {
   Workspace& workspace;
   ~Cleared() { workspace.clear(); }
 };
 
-// Threads that help with a call; the caller waits for them and still hears an interrupt.
+// The helper threads of a call; the caller can be interrupted while it waits for them.
 class Helpers {
  public:
   template <class Body>
@@ -37,7 +37,7 @@ class Helpers {
         });
       }
     } catch (const std::system_error&) {
-      // The system gives no more threads: those that there are do the work.
+      // If the system provides no more threads, the existing ones do the work.
     }
   }
   // Calls `check` every few milliseconds; it must not throw.
@@ -78,7 +78,7 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
   }
   std::atomic<int> next{0};
   std::exception_ptr error;
-  int failed = count;  // the least i that has thrown; all before it were begun, and will end
+  int failed = count;  // the smallest i that has thrown; all smaller ones were started and will end
   std::mutex guard;
   auto guarded = [&](const int& i, auto&& some) {
     try {
@@ -89,7 +89,7 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
         error = std::current_exception();
         failed = i;
       }
-      next = count;  // nothing new is begun
+      next = count;  // no new work is started
     }
   };
   auto body = [&] {

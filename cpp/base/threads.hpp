@@ -1,4 +1,4 @@
-// Independent pieces of work on threads.
+// Parallel loops over independent pieces of work.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace caesura {
 
 // Calls work(i, workspace) for i = 0 .. count - 1 on that many threads; each i is independent, so
-// the results are the same for any number of them.  An exception is thrown again after all have
-// ended: that of the least i, so that it is the same for any number of threads, too.
+// the results are the same for any number of threads.  If several throw, the exception of the
+// smallest i is thrown again after all have ended, so that it does not depend on their number.
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
 
 // Calls work(begin, end) for the blocks of a long vector, which are the same for any number of

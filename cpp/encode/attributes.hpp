@@ -1,4 +1,4 @@
-// The attributes met so far.  An attribute is a template and the values that it finds.
+// The attributes seen so far.  An attribute is a template and the values that it finds.
 //
 // Templates over the same columns find the same values, some tokens apart: word[0] & word[1] sees
 // at one token what word[-1] & word[0] sees at the next, and so do both at the first and at the
@@ -37,10 +37,10 @@ struct Part {
 };
 
 struct Template {
-  std::vector<Part> parts;  // none: the attributes come from outside (see Firing)
+  std::vector<Part> parts;  // empty if the attributes come from outside (see Firing)
   Place place = Place::kToken;
-  int order =
-      0;  // so many labels before the segment's own go with its attributes; at an edge at least one
+  // Number of labels before the segment's own that attributes go with; at an edge at least one.
+  int order = 0;
 };
 
 // Templates with several parts, which differ in place and in offset alone.
@@ -50,7 +50,7 @@ struct Family {
   int low = 0, high = 0;  // the least and the greatest offset of a member
 };
 struct Member {
-  int family = -1;  // -1: a template with one part or none
+  int family = -1;  // -1 for a template with one part or none
   int offset = 0;   // of its first part
   int place = 0;    // where an entry of the family has its attribute
 };
@@ -81,7 +81,7 @@ class Attributes {
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
-  // No attribute is added from this number on: those that come later are not known.
+  // No attribute is added from this number on; later ones are unknown.
   std::int32_t limit = std::numeric_limits<std::int32_t>::max();
   const std::vector<std::int32_t>& sources() const { return source_; }  // [size] templates
   const std::vector<std::int64_t>& ptr() const { return ptr_; }         // [size + 1]

@@ -1,7 +1,7 @@
-// Properties of code points, as the running Python knows them.
+// Properties of code points according to the running Python.
 //
 // Python's answers depend on its Unicode version, so no table is compiled in.  The properties of
-// 256 code points (a page) are asked from Python when the first of them is met, and are kept until
+// 256 code points (a page) are requested from Python at their first use, and are kept until
 // the process ends.  Reading a page that is there takes no lock.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What columns of words say about a word.  caesura/features/words.py has the same in Python.
+// The values of word columns.  caesura/features/words.py has the same in Python.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class WordReader {
       : characters_(std::move(characters)), forms_(1), from_{{-1, Normaliser::kFolded}} {}
 
   void add_forms(WordColumn& column);  // before the column is evaluated
-  void read(std::string_view word);    // the word of which columns are asked next
+  void read(std::string_view word);    // the word for which columns are evaluated next
 
   // Calls emit(std::string_view) with each value of the column, in Python's order.
   template <class Emit>
@@ -94,8 +94,8 @@ class WordReader {
   std::vector<std::pair<int, Normaliser>> from_;  // [forms] what each is made from
   std::vector<bool> made_;                        // [forms]
   std::string scratch_;
-  WordForm marked_;                      // the word between < and >
-  std::vector<std::string_view> grams_;  // of the marked word, in the order of their coming
+  WordForm marked_;                                  // the word between < and >
+  std::vector<std::string_view> grams_;              // of the marked word, in order of occurrence
   std::unordered_set<std::string_view> many_grams_;  // the same, where there are many
 };
 

@@ -59,7 +59,7 @@ struct Corpus {
   std::vector<Site> site;
   std::vector<std::int64_t> ptr{0};  // [rows + 1]
   std::vector<std::int32_t> attribute;
-  std::vector<double> value;           // empty: all are 1
+  std::vector<double> value;           // empty if all are 1
   std::vector<std::int64_t> edge_ptr;  // [tokens + 1], or empty
   std::vector<std::int32_t> edge;
   std::vector<double> edge_value;
@@ -97,8 +97,8 @@ struct Planes {
   int count = 1;
   std::uint8_t flags[4] = {kOpenStart | kOpenEnd};  // of each plane
   std::vector<std::int32_t>
-      base;  // [attributes] that of the token, or itself; empty: all are themselves
-  std::vector<std::uint8_t> plane;  // [attributes] 0: it is its own base
+      base;  // [attributes] that of the token, or itself; empty if all are themselves
+  std::vector<std::uint8_t> plane;  // [attributes] 0 if it is its own base
   std::vector<std::uint8_t>
       order;  // [attributes] labels before the segment's own; empty: none, but one at an edge
   int order_of(std::int32_t attribute) const { return order.empty() ? 0 : order[attribute]; }
@@ -121,7 +121,7 @@ class Extractor {
 
   // Appends the sequences of a batch; their tokens are offsets[i] .. offsets[i + 1].  Firings are
   // sorted by sequence.  Without `grow`, attributes that are not known are left out.  With `table`,
-  // templates that it covers are not looked at: rows get its sums for the words of the tokens,
+  // templates that it covers are skipped, and rows get its sums for the words of the tokens,
   // [all].
   void extract(const std::int64_t* offsets, int n_sequences, const std::vector<Column>& columns,
                const std::vector<Firing>& firings, bool grow, Corpus& out,

@@ -1,4 +1,4 @@
-// Strings to numbers 0, 1, 2, ..., in the order of their first coming.
+// Strings to numbers 0, 1, 2, ..., in the order of first occurrence.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ namespace caesura {
 // A set of characters: ranges, and characters that have (or lack) a flag.
 struct CharacterSet {
   bool negated = false;
-  std::vector<std::pair<char32_t, char32_t>> ranges;  // both ends included
+  std::vector<std::pair<char32_t, char32_t>> ranges;  // both ends are included
   std::uint16_t flags = 0;                            // a character with one of these
   std::vector<std::uint16_t> lacking;                 // a character without this one
   bool holds(char32_t c, const Characters& characters) const;
@@ -36,11 +36,11 @@ class Pattern {
   // pattern to search with may have anchors (^ $ \A \Z) and word boundaries (\b \B).
   static std::optional<Pattern> compile(const std::vector<char32_t>& source, bool search = false);
 
-  // Whether the whole word matches.  Remembers the states that it met: not for two threads at once.
+  // Whether the whole word matches.  It caches states, so two threads must not call it at once.
   bool matches(const std::vector<char32_t>& word, const Characters& characters);
 
   // The same one character after the other.  A state is good until the next call of `next`.
-  static constexpr std::int32_t kDead = 0;  // no word that begins so matches
+  static constexpr std::int32_t kDead = 0;  // no word with this beginning matches
   std::int32_t begin() {
     if (subsets_.empty()) restart();
     return first_;

@@ -26,7 +26,7 @@ void sort_by_start(Firings& firings, std::int64_t n_tokens);
 // -- lengths
 // ----------------------------------------------------------------------------------------
 
-// Fires at [start, start + length) wherever the sequence has so many tokens.
+// Fires at [start, start + length) wherever the sequence is long enough.
 struct LengthRule {
   std::int64_t length;
   std::uint8_t flags;
@@ -43,7 +43,7 @@ void fire_lengths(const std::vector<LengthRule>& rules, const std::vector<std::i
 class EntryFinder {
  public:
   static constexpr std::int32_t kPassed = 0;  // the key of tokens that a loose finder passes over
-  static constexpr std::int64_t kMarks = 2;   // of them, so many may stand at each end of a match
+  static constexpr std::int64_t kMarks = 2;   // the most of these at each end of a match
 
   explicit EntryFinder(bool loose) : loose_(loose) {}
   void add(const std::int32_t* keys, std::size_t count, std::int32_t entry) {

@@ -1,9 +1,9 @@
-// The distinct tokens met so far (types), and the values of the columns of words for each of them.
+// The distinct tokens seen so far (types), and the values of word columns for each of them.
 //
 //     texts --tokenise--> types of their tokens        (TokenBatch)
 //     types --columns---> numbers of column values     (TypeValues)
 //
-// A type is numbered in the order of its first coming.  The number stays until `forget`, which
+// Types are numbered in the order of first occurrence.  The number stays until `forget`, which
 // changes `generation`; whatever else is kept for types must be dropped then.
 #pragma once
 
@@ -34,7 +34,7 @@ struct TokenBatch {
 struct TypeValues {
   std::vector<std::int64_t> ptr;  // [types + 1], or empty: exactly one number for each type
   std::vector<std::int32_t> ids;
-  std::int32_t n_types = 0;  // types that are done
+  std::int32_t n_types = 0;  // number of types evaluated so far
 
   void push(const std::vector<std::int32_t>& values);
 };
@@ -68,7 +68,7 @@ class TokenTypes {
   // Evaluates columns from `first` to `last` for all types that have come since, except those of
   // kind kPython.  Without `grow`, a value that has no number does not get one.
   void extend(int first, int last, bool grow);
-  // Says what a column of kind kPython has for the next type.
+  // Sets the values of a column of kind kPython for the next type.
   void put(int column, const std::vector<std::int32_t>& values) { values_[column].push(values); }
 
   Range values(std::int32_t type, int column) const {

@@ -43,12 +43,12 @@ struct ProblemInput {
   std::vector<Potential> potentials;                 // ids are their places
   std::vector<Edge> edges;                           // labels, not ranks; ids are their places
   std::vector<std::vector<std::int32_t>> histories;  // target Y + h
-  std::vector<std::int32_t> static_targets;          // patterns that hold anywhere
+  std::vector<std::int32_t> static_targets;          // patterns that apply at any position
   std::vector<double> static_scores;
   RuleSet rules;
 };
 
-// An automaton for any scores tracks at most so many limits.  Beyond that it has only the states
+// The most limits that an automaton for any scores tracks.  With more, it has only the states
 // that the scores of the sequence can reach.
 constexpr int kMostTracked = 16;
 
@@ -66,7 +66,7 @@ class Problem {
   // TooLarge.
   std::unique_ptr<Problem> tracking(const std::vector<std::uint8_t>& tracked) const;
 
-  // The same where it tracks all limits; null: it would have too many states.
+  // The same with all limits tracked, or null if there would be too many states.
   std::unique_ptr<Problem> tracking_all() const;
 
   // Scores are read where they are.  Where the automaton was made for what they forbade then, and
@@ -96,7 +96,7 @@ class Problem {
   struct Index {
     ProblemInput input;
     std::vector<std::int32_t> order, rank_of;
-    std::vector<Potential> potentials;  // sorted; those that can never apply left out
+    std::vector<Potential> potentials;  // sorted, without those that can never apply
     std::vector<Edge> edges;
     std::vector<std::int32_t> by_end, by_start, starting, by_position, fence;
     std::vector<std::uint8_t> closes;

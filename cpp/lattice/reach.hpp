@@ -9,8 +9,8 @@ namespace caesura {
 // end at or before e, or -1.  All segments that start at or before A(e) extend beyond e alike, so
 // one row, the open term, stands for all of them.
 //
-//   farthest  [T + 1] the largest core end of the potentials that start at t, 0 where there are
-//   none reach     [T + 1] A(e), written
+//   farthest  [T + 1] the largest core end of the potentials that start at t, or 0
+//   reach     [T + 1] A(e), the result
 //
 // Both ends only move forwards, so the cost is O(T).  Always inlined: this header is compiled for
 // several instruction sets, and a shared copy might be the one that the machine lacks.

@@ -1,4 +1,4 @@
-// What the states of a model say about segments.
+// How the states of a model are decoded into segments.
 //
 // The states of a semi-CRF are labels, and each of its segments stands for itself.  Those of a
 // chain are tags: neighbours that are joined are one segment.  Text outside is read as no segment.
@@ -12,15 +12,16 @@
 namespace caesura {
 
 struct Reading {
-  std::vector<std::int32_t> label;  // [Y] number of the label that a state stands for, -1: outside
+  std::vector<std::int32_t>
+      label;  // [Y] number of the label that a state stands for, or -1 outside
   std::vector<std::uint8_t>
-      joined;  // [Y][Y] the second goes on with the segment of the first; or empty
+      joined;  // [Y][Y] whether the second tag continues the segment of the first; or empty
   std::vector<std::vector<std::int32_t>> states;  // [labels] the states of each
 
   bool tags() const { return !joined.empty(); }
 };
 
-// Joins tags, and leaves out what is outside; the labels of segments stay states, those of their
+// Joins tags and omits what is outside; the labels of segments remain states, those of their
 // first tags.  Returns how many are left.  Static: each instruction set must have a copy of its
 // own.
 static inline int read_segments(const Reading& reading, LabelledSegment* segments, int count) {

@@ -56,7 +56,8 @@ inline void emission_row(const Lattice& g, int t, double* row) {
 inline void add_spans(const Lattice& g, int s, int e, const double* row, double* out) {
   const double* scores =
       g.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
-  // The start s is asked again at the next boundary, a row on (or back): no prefetcher sees that.
+  // The start s is read again at the next boundary, one row further (or back), which the hardware
+  // prefetcher does not predict.
   for (int y = -g.Y; y < 2 * g.Y; y += 8) __builtin_prefetch(scores + y);
   if (g.plain_order) {
     int q = 0;
@@ -100,7 +101,7 @@ struct Boundary {
   Window window;
   bool open;    // some states are unbounded
   bool forced;  // no segment crosses e
-  bool same;    // nothing ends just here and every start is old: what ends at e is what goes on
+  bool same;    // no potential ends at e and every start is old: ending scores as continuing
   bool enters;  // starts up to reach enter the open row
   int reach;    // A(e)
 };
@@ -124,7 +125,7 @@ inline void step_row(const Lattice& g, int e, double* row) {
     if (p.flags == (kOpenStart | kOpenEnd)) add_to(row, g.targets[p.target], p.score);
   }
 }
-// And what it gains more when it ends there: a'[e] becomes a[e].
+// The additional gain when it ends there: a'[e] becomes a[e].
 inline void close_step_row(const Lattice& g, int e, double* row) {
   for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
     const Potential& p = g.potentials[i];
@@ -132,7 +133,7 @@ inline void close_step_row(const Lattice& g, int e, double* row) {
   }
 }
 
-// How many starts are alive at once, at most, rounded up to a power of two for a ring of rows.
+// The largest number of starts alive at once, rounded up to a power of two for a ring of rows.
 inline int ring_size(const Lattice& g) {
   int widest = 1;
   for (int e = 1; e <= g.T; ++e) {

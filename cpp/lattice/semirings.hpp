@@ -136,7 +136,7 @@ struct LogSum {
     }
 
     void finish(double* out, double*) {
-      if (!flushed && rows == 1) {  // one term: nothing to sum
+      if (!flushed && rows == 1) {  // a single term needs no sum
         fill(out, stride, kMinusInfinity);
         for (int q = ranges[0].begin / W * W; q < ranges[0].end; q += W)
           store(out + q, load(block + q));

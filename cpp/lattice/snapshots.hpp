@@ -1,4 +1,4 @@
-// What the backward sweep undoes: the forward sweep adds potentials to its rows as they become
+// Saved rows for the backward sweep: the forward sweep adds potentials to its rows as they become
 // active, and taking them off again by subtraction would lose digits (and -inf for good), so rows
 // are kept instead.
 #pragma once

@@ -1,4 +1,4 @@
-// The weights of an online learner, each brought up to date when a step touches it.
+// The weights of an online learner, each updated only when a step needs it.
 //
 // Penalties move every weight in every step.  A weight that a step does not touch needs none of
 // that until it is read: what the steps in between did to it has a closed form.

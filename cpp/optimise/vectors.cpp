@@ -115,7 +115,7 @@ class Crew {
       changed_.wait(lock, [&] { return round != round_; });
     }
   }
-  // How many share the work is known when all threads that the system gives have started.
+  // The number of threads is known once all that the system provides have started.
   void complete(int size) {
     const std::lock_guard<std::mutex> lock(guard_);
     size_ = size;
@@ -185,7 +185,7 @@ void on_threads(std::int64_t n, int n_threads, int sums, const std::function<voi
       });
     }
   } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are do the work.
+    // If the system provides no more threads, the existing ones do the work.
   }
   crew.complete(static_cast<int>(threads.size()) + 1);
   Part part(crew, 0, n, place);

@@ -51,7 +51,7 @@ def is_model(path: str | Path) -> bool:
 
 
 def model_file(path: str | Path) -> Path:
-    """Return the path of a model file, or raise if it does not exist."""
+    """Return the path of a model file or a ready-made model; raise if it is not a model."""
     file, names = resolve(path), ", ".join(READY)
     if not file.exists():
         remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"

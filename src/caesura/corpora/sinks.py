@@ -190,7 +190,7 @@ def csv_line(cells: Iterable[str], separator: str) -> str:
 
 
 def csv_cell(cell: Any) -> str:
-    """Format a value as a text cell; objects and lists become JSON.
+    """Format a value as a text cell; booleans, objects and lists become JSON, None is empty.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def matched(pair: Pair) -> list[Match]:
 
 
 def worst_first(found: Sequence[Sequence[Match]]) -> list[int]:
-    """Return the sequences with errors, sorted by the number of errors.
+    """Return the indices of the sequences with errors, most errors first.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class AgendaState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The current weights for prediction."""
+        """The averaged weights, which are used for prediction."""
         average: Floats = self.w - self.sums / self.date
         return average
 

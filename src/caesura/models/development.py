@@ -69,7 +69,7 @@ class Development:
         return segment_counts(self._gold, found, model.outside).f1
 
     def standard_error(self, score: float) -> float:
-        """Return the standard error of F1 as a fraction of the gold segments.
+        """Return the standard error of F1, taken as the share of gold segments that are correct.
 
         Half a success and half a failure are added, so that a perfect score is not without error.
         """
