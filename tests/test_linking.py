@@ -163,6 +163,14 @@ def test_values_are_read_from_tables(connect: Callable[[str], Any]) -> None:
         KnownValues.read(connection, "nowhere", ["a"])
 
 
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_missing_tables_are_named_without_the_query(connect: Callable[[str], Any]) -> None:
+    with connect(":memory:") as connection, pytest.raises(InvalidInput, match="a table 'no") as e:
+        KnownValues.read(connection, "nowhere", ["town"])
+    assert "\n" not in str(e.value)
+    assert "SELECT" not in str(e.value)
+
+
 def test_canonical_forms() -> None:
     known = KnownValues({"venue": ["Very Large Data Bases", "Management of Data"]})
     match = known.canonical("venue", "VERY LARGE DATABASES")
