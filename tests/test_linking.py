@@ -232,8 +232,8 @@ def test_balanced_pairs_count_less_in_large_entities() -> None:
 
 
 @given(st.floats(-2.0, 2.0))
-def test_the_threshold_is_chosen_for_groups(shift: float) -> None:
-    """The feature separates matches except for chains: weak matches that join all entities."""
+def test_tuned_settings_separate_what_can_be_separated(shift: float) -> None:
+    """One feature separates the matches, wherever its zero is."""
     entity = np.repeat(np.arange(0, 24, 3), 3)
     pairs = [(i, j) for i in range(24) for j in range(i + 1, 24)]
     same = np.array([entity[i] == entity[j] for i, j in pairs])
