@@ -29,8 +29,7 @@ import caesura
 from caesura.records import Link, Linker
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import folded
-from caesura.records.linking import _one_to_one
-from caesura.records.pairs import merged
+from caesura.records.pairs import merged, one_to_one_links
 
 Row = dict[str, str]
 
@@ -184,7 +183,7 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
         linker = Linker(data.fields, candidates=args.candidates)
         one = data.theirs is None
         true = true_pairs(mine_of, None if one else theirs_of)
-        linker.fit(mine, None if one else theirs, matches=true)
+        linker.fit(mine, None if one else theirs, matches=true, tune=one and not args.plain)
         mine, mine_of = chosen(data.mine, data.mine_of, ask)
         theirs, theirs_of = chosen(data.theirs or [], data.theirs_of, ask)
         true = true_pairs(mine_of, None if one else theirs_of)
@@ -229,7 +228,7 @@ def splink_pairs(
     }
     some = [link for link in some if link.probability >= least]
     if data.theirs is not None:
-        return {(a, b) for a, b, _ in _one_to_one(some)}, true
+        return {(a, b) for a, b, _ in one_to_one_links(some)}, true
     above = math.log(least / (1.0 - least))
     scores = {(min(a, b), max(a, b)): math.log(p / (1.0000001 - p)) - above for a, b, p in some}
     return true_pairs(merged(len(data.mine), scores), None), true
@@ -297,6 +296,7 @@ def main() -> None:
         "--folds", type=int, default=2, help="parts that the entities are dealt into"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plain", action="store_true", help="Cora without tuned settings")
     args = parser.parse_args()
     if args.task in ("dblp_acm", "all"):
         began = time.process_time()

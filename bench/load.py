@@ -1,8 +1,12 @@
 """Rows per second from raw strings to a database, its parts, and the memory of a long load.
 
+python bench/load.py --all               # all of the following
 python bench/load.py                     # one thread and two, all targets, the share of each part
 python bench/load.py --known exact       # the same with a database of known values; or similar
 python bench/load.py --memory 1000000    # peak memory over so many rows, and a second load
+
+With two threads, the shares are those of elapsed time.  Rows are then written while the next batch
+is segmented, so the shares can add up to more than 100 %.
 """
 
 from __future__ import annotations
@@ -14,8 +18,9 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,21 +97,23 @@ def written(task: str, count: int, folder: Path) -> Path:
 
 
 class Watch:
-    """Processor time of some methods, in the calling thread."""
+    """Time spent in some methods, by a given clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self.seconds: dict[str, float] = {}
+        self.clock, self.inside = clock, threading.local()  # of the methods that a method called
 
     def over(self, owner: Any, method: str, part: str) -> None:
         """Count the time of a method; nested methods are counted separately."""
         plain = getattr(owner, method)
 
         def timed(*arguments: Any, **more: Any) -> Any:
-            began, before = time.process_time(), sum(self.seconds.values())
+            outer, self.inside.seconds = getattr(self.inside, "seconds", 0.0), 0.0
+            began = self.clock()
             found = plain(*arguments, **more)
-            inside = sum(self.seconds.values()) - before
-            spent = time.process_time() - began - inside
-            self.seconds[part] = self.seconds.get(part, 0.0) + spent
+            spent = self.clock() - began
+            self.seconds[part] = self.seconds.get(part, 0.0) + spent - self.inside.seconds
+            self.inside.seconds = outer + spent
             return found
 
         setattr(owner, method, timed)
@@ -125,17 +132,17 @@ def measured(
     from caesura.records.sinks import sink_for
 
     model = caesura.load(model_file(task, folder, known)).set_params(n_threads=threads)
-    source, watch, sink = written(task, count, folder), Watch(), sink_for(into)
+    watch = Watch(time.process_time if threads == 1 else time.perf_counter)
+    source, sink = written(task, count, folder), sink_for(into)
     values = None if known == "no" else known_values(task, 1000)
     model.extract([])
-    if threads == 1:  # else parts run beside each other
-        watch.over(type(model), "extract", "model")
-        for method in ("begin", "mark", "clear", "flag", "known", "write", "close"):
-            watch.over(sink, method, "database")
-        for method in ("add", "attach"):
-            watch.over(KnownValues, method, "matching")
-        for kind in (Dictionary, Similar):
-            watch.over(kind, "firings", "matching")
+    watch.over(type(model), "extract", "model")
+    for method in ("begin", "mark", "clear", "flag", "known", "write", "close"):
+        watch.over(sink, method, "database")
+    for method in ("add", "attach"):
+        watch.over(KnownValues, method, "matching")
+    for kind in (Dictionary, Similar):
+        watch.over(kind, "firings", "matching")
     peaks: list[float] = []
     began, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
     done = load(model, source, sink, known=values, progress=lambda _: peaks.append(peak()))
@@ -176,14 +183,15 @@ def speed(count: int, tasks: list[str], folder: Path, known: str) -> None:
                     m = in_process(task, target, count, threads, folder, known)
                 paces = [m["rows"] / m[part] for part in ("seconds", "cpu", "main")]
                 shown = "".join(f"{pace:9,.0f}" for pace in paces)
+                shares = [
+                    m.get(part, 0.0) / m["cpu" if threads == 1 else "seconds"] for part in PARTS
+                ]
                 if threads == 1:
-                    shares = [m.get(part, 0.0) / m["cpu"] for part in PARTS]
                     shares.append(1 - sum(shares))
-                    widths = (9, 10, 10, 8)
-                    shown += "".join(
-                        f"{f'{100 * one:.0f} %':>{w}}"
-                        for one, w in zip(shares, widths, strict=True)
-                    )
+                shown += "".join(
+                    f"{f'{100 * one:.0f} %':>{w}}"
+                    for one, w in zip(shares, (9, 10, 10, 8), strict=False)
+                )
                 print(f"{task:12}{name:10}{threads:8}{shown}", flush=True)
 
 
@@ -208,6 +216,9 @@ def main() -> None:
         "--known", choices=("no", "exact", "similar"), default="no", help="values, which grow"
     )
     parser.add_argument("--memory", type=int, help="rows of a long load")
+    parser.add_argument(
+        "--all", action="store_true", help="also with known values, and a million rows"
+    )
     parser.add_argument("--measure", nargs=6, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
@@ -217,7 +228,14 @@ def main() -> None:
         return
     tasks = arguments.task or list(TASKS)
     with tempfile.TemporaryDirectory() as name:
-        if arguments.memory:
+        if arguments.all:
+            print(f"{arguments.rows:,} strings")
+            speed(arguments.rows, tasks, Path(name), "no")
+            for known, count in (("exact", 5000), ("similar", 300)):
+                print(f"{count:,} strings with known values: {known}")
+                speed(count, tasks, Path(name), known)
+            memory(arguments.memory or 1_000_000, tasks[-1], Path(name))
+        elif arguments.memory:
             memory(arguments.memory, tasks[-1], Path(name))
         else:
             speed(arguments.rows, tasks, Path(name), arguments.known)

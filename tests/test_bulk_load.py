@@ -21,7 +21,7 @@ from caesura import InvalidInput, SemiCRF, records, scale
 from caesura.demo import addresses
 from caesura.executors import Processes
 from caesura.features import word
-from caesura.records.runs import Run
+from caesura.records.load_run import Run
 from caesura.scale import load_parts
 
 

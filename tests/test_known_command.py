@@ -17,7 +17,7 @@ import caesura
 from caesura import InvalidInput
 from caesura.features import Dictionary, Similar
 from caesura.records import KnownValues
-from caesura.records.stored import stored_values
+from caesura.records.column_values import stored_values
 
 
 def names(count: int, seed: int) -> list[str]:

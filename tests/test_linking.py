@@ -30,6 +30,7 @@ from caesura.records import (
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import WordIndex, words_of
 from caesura.records.pairs import logistic, merged
+from caesura.records.tuning import Settings, fitted, tuned
 
 PEOPLE = ["Codd", "Chen", "Gray", "Liskov", "Lamport", "Hoare", "Knuth", "Stonebraker"]
 TOPICS = ["data", "time"]
@@ -162,6 +163,14 @@ def test_values_are_read_from_tables(connect: Callable[[str], Any]) -> None:
         KnownValues.read(connection, "nowhere", ["a"])
 
 
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_missing_tables_are_named_without_the_query(connect: Callable[[str], Any]) -> None:
+    with connect(":memory:") as connection, pytest.raises(InvalidInput, match="a table 'no") as e:
+        KnownValues.read(connection, "nowhere", ["town"])
+    assert "\n" not in str(e.value)
+    assert "SELECT" not in str(e.value)
+
+
 def test_canonical_forms() -> None:
     known = KnownValues({"venue": ["Very Large Data Bases", "Management of Data"]})
     match = known.canonical("venue", "VERY LARGE DATABASES")
@@ -200,6 +209,58 @@ def test_the_match_score_is_the_optimum() -> None:
     w = logistic(features, y, 0.3)
     p = 1 / (1 + np.exp(-features @ w))
     np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
+
+
+def test_weights_of_rows_count_them_as_often() -> None:
+    rng = np.random.default_rng(1)
+    features, y = rng.normal(size=(20, 3)), (rng.random(20) < 0.5).astype(float)
+    times = rng.integers(1, 4, 20)
+    repeated = logistic(np.repeat(features, times, axis=0), np.repeat(y, times), 0.3)
+    np.testing.assert_allclose(logistic(features, y, 0.3, times.astype(float)), repeated)
+
+
+def test_balanced_pairs_count_less_in_large_entities() -> None:
+    """One entity of three, two of two: weights 1/2 within the first, 1 within the others."""
+    entity = np.array([0, 0, 0, 3, 3, 5, 5])
+    pairs = [(i, j) for i in range(7) for j in range(i + 1, 7)]
+    features = np.random.default_rng(2).normal(size=(len(pairs), 2))
+    right = np.array([entity[i] == entity[j] for i, j in pairs], float)
+    weights = np.array([[1, 1 / math.sqrt(2), 1 / 2][(i < 3) + (j < 3)] for i, j in pairs])
+    weights *= len(pairs) / weights.sum()
+    found = fitted(features, pairs, entity, Settings(0.5, balanced=True))
+    np.testing.assert_allclose(found, logistic(features, right, 0.5, weights))
+
+
+@given(st.floats(-2.0, 2.0))
+def test_tuned_settings_separate_what_can_be_separated(shift: float) -> None:
+    """One feature separates the matches, wherever its zero is."""
+    entity = np.repeat(np.arange(0, 24, 3), 3)
+    pairs = [(i, j) for i in range(24) for j in range(i + 1, 24)]
+    same = np.array([entity[i] == entity[j] for i, j in pairs])
+    features = np.stack([np.where(same, 3.0, -3.0) + shift, np.ones(len(pairs))], axis=1)
+    settings = tuned(features, pairs, entity, 0.01)
+    scores = features @ fitted(features, pairs, entity, settings) - settings.threshold
+    assert merged(24, dict(zip(pairs, scores.tolist(), strict=True))) == entity.tolist()
+
+
+def test_tuning_shifts_the_log_odds_by_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"a": f"{name} {name}s {name}ing {word}"} for name in PEOPLE for word in TOPICS]
+    matches = [(k, k + 1) for k in range(0, len(rows), 2)]
+    linker = Linker(["a"]).fit(rows, matches=matches, tune=True)
+    assert linker.entities(rows) == [i - i % 2 for i in range(len(rows))]
+    odds = []
+    for settings in (Settings(0.1), Settings(0.1, threshold=1.5)):
+        monkeypatch.setattr(linking, "tuned", lambda *_, settings=settings: settings)
+        linker = Linker(["a"]).fit(rows, matches=matches, tune=True)
+        odds.append([linker.log_odds(rows[0], row) for row in rows])
+    np.testing.assert_allclose(np.diff(odds, axis=0), -1.5)
+
+
+@pytest.mark.parametrize("others", [None, [{"a": "x y"}, {"a": "z"}]])
+def test_tuning_needs_several_entities_of_one_set(others: Any) -> None:
+    rows = [{"a": "x y"}, {"a": "x z"}, {"a": "z"}]
+    with pytest.raises(InvalidInput, match=r"tune: got .*one set with four entities or more"):
+        Linker(["a"]).fit(rows, others, matches=[(0, 1)], tune=True)
 
 
 def test_similarities_count_beyond_each_knot() -> None:

@@ -61,7 +61,7 @@ def values_of(given: Iterable[str], into: str = "", table: str = "") -> dict[str
 
 def _values(given: str, where: str, into: str, table: str) -> list[str]:
     """Return the values of one column."""
-    from caesura.records.stored import is_table, stored_values
+    from caesura.records.column_values import is_table, stored_values
 
     place, _, column = where.rpartition(":")
     if not place and not into:
@@ -82,7 +82,7 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
 
 def _is_there(place: str, table: str) -> bool:
     """Return whether a load target contains the table."""
-    from caesura.records.stored import stored_values
+    from caesura.records.column_values import stored_values
 
     try:
         stored_values(place, table, "row_id")

@@ -33,14 +33,17 @@ from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
 from caesura.records.pairs import (
     Distinct,
+    Link,
     Pair,
     checked_matches,
     logistic,
     merged,
+    one_to_one_links,
     probabilities,
     spread,
     strangers,
 )
+from caesura.records.tuning import Settings, checked_entities, fitted, tuned
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
@@ -48,20 +51,6 @@ Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
 PER_FIELD = 5  # similarities of each field
 KNOTS = (0.4, 0.6, 0.8)  # similarities where the slope of the log-odds may change
-
-
-class Link(NamedTuple):
-    """Two records of the same entity.
-
-    Examples
-    --------
-    >>> Link(0, 7, 0.99).other
-    7
-    """
-
-    record: int
-    other: int
-    probability: float
 
 
 class ReadRecord(NamedTuple):
@@ -98,6 +87,8 @@ class Linker:
         one's words that the other has, both equal; then the similarities of all fields together and
         a constant; then, for each of 0.4, 0.6 and 0.8, by how much the two similarities of each
         field, and of all fields together, exceed it.
+    settings_ : Settings
+        Penalty, weights of pairs and threshold that `fit` used.
 
     Examples
     --------
@@ -113,6 +104,7 @@ class Linker:
     """
 
     weights_: Floats
+    settings_: Settings
 
     def __init__(self, fields: Sequence[str], candidates: int = 20, c2: float = 1.0) -> None:
         if isinstance(fields, str) or not fields:
@@ -132,6 +124,7 @@ class Linker:
         others: Sequence[Fields] | None = None,
         *,
         matches: Iterable[Pair],
+        tune: bool = False,
     ) -> Linker:
         """Fit the match score to records with known matches.
 
@@ -143,6 +136,11 @@ class Linker:
             The records that they are linked to; without it, records of one set are compared.
         matches : iterable of (int, int)
             The places of all pairs that match: of records and of others.
+        tune : bool
+            Whether the penalty (c2 or ten times as much), the weights of pairs and the threshold
+            are chosen by cross-validation over the entities, for the pair F1 of `entities`.  This
+            needs records of one set, with four entities or more.  Log-odds are then relative to
+            that threshold, and no longer calibrated.
 
         Returns
         -------
@@ -160,7 +158,14 @@ class Linker:
             came = f"{len(known)} of {len(pairs)} pairs"
             raise InvalidInput(message("matches", came, expected, "give more records"))
         X = self._similarities(mine, mine if theirs is None else theirs, pairs)
-        self.weights_ = logistic(X, right, self.c2)
+        if tune:
+            entity = checked_entities(known, len(mine), theirs is None)
+            self.settings_ = tuned(X, pairs, entity, self.c2)
+            self.weights_ = fitted(X, pairs, entity, self.settings_)
+            self.weights_[self._constant] -= self.settings_.threshold
+        else:
+            self.settings_ = Settings(self.c2)
+            self.weights_ = logistic(X, right, self.c2)
         return self
 
     # -- questions ----------------------------------------------------------------------------
@@ -205,7 +210,7 @@ class Linker:
             if chance >= at_least
             for both in spread(mine.places[a], there.places[b], self.candidates, theirs is None)
         ]
-        return _one_to_one(links) if one_to_one else sorted(links)
+        return one_to_one_links(links) if one_to_one else sorted(links)
 
     def entities(self, records: Sequence[Fields]) -> list[int]:
         """Group records of the same entity.
@@ -282,6 +287,11 @@ class Linker:
         return out
 
     # -- similarities -------------------------------------------------------------------------
+
+    @property
+    def _constant(self) -> int:
+        """Return the place of the weight that counts for every pair."""
+        return PER_FIELD * len(self.fields) + 3
 
     @property
     def _known(self) -> Floats:
@@ -375,16 +385,3 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     first, second = set(a.split()), set(b.split())
     shared = len(first & second) / min(len(first), len(second))
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
-
-
-def _one_to_one(links: list[Link]) -> list[Link]:
-    """Return the most probable one-to-one links."""
-    mine: set[int] = set()
-    theirs: set[int] = set()
-    kept = []
-    for link in sorted(links, key=lambda link: (-link.probability, link.record, link.other)):
-        if link.record not in mine and link.other not in theirs:
-            mine.add(link.record)
-            theirs.add(link.other)
-            kept.append(link)
-    return sorted(kept)

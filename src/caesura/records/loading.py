@@ -23,8 +23,8 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.records.inputs import Reading, input_of
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
+from caesura.records.load_run import Progress, Run
 from caesura.records.matching import KnownValues
-from caesura.records.runs import Progress, Run
 from caesura.records.sinks import Sink, sink_for
 from caesura.records.splitting import Split, splitter
 from caesura.records.versions import labels_of, model_of, version_of

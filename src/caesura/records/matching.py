@@ -123,7 +123,8 @@ class KnownValues:
                 raise
             except Exception as error:  # each database has exceptions of its own
                 expected = f"a table {table!r} with a column {column!r}"
-                remedy = f"check the names ({error})"
+                said = str(error).split("\n")[0]  # without the query
+                remedy = f"check the names ({said})"
                 raise InvalidInput(message("columns", {label: column}, expected, remedy)) from error
             values[label] = sorted(str(row[0]) for row in rows)
         return cls(values, tokeniser)

@@ -6,20 +6,34 @@ import math
 import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Distinct", "Pair", "checked_matches", "logistic", "merged", "probabilities", "spread"]
-__all__ += ["strangers"]
+__all__ = ["Distinct", "Link", "Pair", "checked_matches", "logistic", "merged", "one_to_one_links"]
+__all__ += ["probabilities", "spread", "strangers"]
 
 Pair = tuple[int, int]
 T = TypeVar("T", bound=Hashable)
 Floats = npt.NDArray[np.float64]
 STEPS = 30  # of Newton's method at most
+
+
+class Link(NamedTuple):
+    """Two records of the same entity.
+
+    Examples
+    --------
+    >>> Link(0, 7, 0.99).other
+    7
+    """
+
+    record: int
+    other: int
+    probability: float
 
 
 class Distinct(Generic[T]):
@@ -119,25 +133,40 @@ def merged(
     return [firsts[a] for a in group]
 
 
+def one_to_one_links(links: list[Link]) -> list[Link]:
+    """Return the links that stay if a record has one at most; the likeliest are taken first."""
+    mine: set[int] = set()
+    theirs: set[int] = set()
+    kept = []
+    for link in sorted(links, key=lambda link: (-link.probability, link.record, link.other)):
+        if link.record not in mine and link.other not in theirs:
+            mine.add(link.record)
+            theirs.add(link.other)
+            kept.append(link)
+    return sorted(kept)
+
+
 def probabilities(scores: Floats) -> Floats:
     """Return the probabilities of log-odds."""
     return 0.5 * (1.0 + np.tanh(0.5 * scores))
 
 
-def logistic(X: Floats, y: Floats, c2: float) -> Floats:
+def logistic(X: Floats, y: Floats, c2: float, weights: Floats | None = None) -> Floats:
     """Fit a logistic regression by Newton's method with step halving.
 
-    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
+    It minimises ``sum of v ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex; v are the
+    weights of the rows, 1 by default.
     """
     w = np.zeros(X.shape[1])
+    v = np.ones(len(y)) if weights is None else weights
 
     def loss(w: Floats) -> float:
-        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
+        return float(v @ np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)) + c2 * w @ w)
 
     for _ in range(STEPS):
         p = probabilities(X @ w)
-        gradient = X.T @ (p - y) + 2.0 * c2 * w
-        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
+        gradient = X.T @ (v * (p - y)) + 2.0 * c2 * w
+        hessian = (X * (v * p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
         step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
         while size > 1e-6 and loss(w - size * step) > now:
             size /= 2.0

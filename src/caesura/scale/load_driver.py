@@ -10,7 +10,7 @@ from typing import Any
 
 from caesura.records.inputs import Input, Reading, Survey
 from caesura.records.layout import Stamp
-from caesura.records.runs import Run
+from caesura.records.load_run import Run
 from caesura.records.sinks import Sink
 from caesura.records.splitting import splitter
 from caesura.scale import places
