@@ -299,7 +299,7 @@ class Objective {
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<Design> design_;
   std::shared_ptr<const Gold> gold_;
-  std::vector<double> weight_;  // [sequences]
+  Mapped<double> weight_;       // [sequences]
   Mapped<double> observed_;     // [size] gold counts times the weights of their sequences
   Loss loss_;
   std::shared_ptr<void> scratch_,
