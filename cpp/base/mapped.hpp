@@ -41,7 +41,7 @@ template <class T>
 struct Mapping {
   using value_type = T;
   using propagate_on_container_move_assignment = std::true_type;  // pages are handed over
-  static constexpr std::size_t kLeast = std::size_t{1} << 16;  // bytes; less is not worth a file
+  static constexpr std::size_t kLeast = std::size_t{1} << 16;     // bytes; less is not worth a file
   Folder folder;
 
   Mapping() = default;

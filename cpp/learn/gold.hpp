@@ -26,8 +26,8 @@ struct Gold {
     if (folder == nullptr) return;
     lengths = Mapped<std::int64_t>(lengths.begin(), lengths.end(), Mapping<std::int64_t>(folder));
     ptr = Mapped<std::int64_t>(ptr.begin(), ptr.end(), Mapping<std::int64_t>(folder));
-    segments = Mapped<LabelledSegment>(segments.begin(), segments.end(),
-                                       Mapping<LabelledSegment>(folder));
+    segments =
+        Mapped<LabelledSegment>(segments.begin(), segments.end(), Mapping<LabelledSegment>(folder));
   }
 };
 
