@@ -208,7 +208,7 @@ class Processes:
         except BaseException:
             for worker in workers:  # which may still be at work
                 worker.close()
-                self._open.remove(worker)
+            self._open = [worker for worker in self._open if worker not in workers]
             raise
         self._free += workers
 
