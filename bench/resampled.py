@@ -1,19 +1,19 @@
 """Training on a corpus of any size: growth with the data, and memory far below the data.
 
-    python bench/resampled.py [--data ../shared/data] growth [--tokens 400000] [--shards 1 2 4 8]
-    python bench/resampled.py [--data ../shared/data] memory [--tokens 20000000] [--limit 1300]
+    python bench/resampled.py [--data ../shared/data] growth [--tokens 1000000] [--shards 1 2 4 8]
+    python bench/resampled.py [--data ../shared/data] memory [--tokens 20000000] [--limit 1000]
 
 The corpus is made of the sentences of CoNLL-2000, drawn with replacement; in a share of its tokens,
 the word is replaced by one with the same part of speech, or by one that is nowhere else.  The
-model is a semi-CRF for noun phrases, with the words and parts of speech of three tokens.
+model is a semi-CRF for noun phrases.
 
 `growth` trains in two processes on more and more shards of two parts each, and prints the seconds
 until the first iteration, those of an iteration, and the peak of memory of the driver.
 
-`memory` trains on parts that lie in memory-mapped files, to the end that L-BFGS has by default, in
-a process whose memory is limited.  The limit is a control group
-(which needs root): it counts the pages of mapped files, too, and takes them back when it is
-reached.  The training runs in a process of its own, which is ended at the limit.
+`memory` trains on parts that lie in memory-mapped files, with the default c2, until the objective
+falls by less than `--delta` in ten iterations, in a process whose memory is limited from its start.
+The limit is a control group (which needs root): it counts the pages of mapped files and of files
+that are read, too, takes them back when it is reached, and ends the process if that is not enough.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GROUPS = Path("/sys/fs/cgroup")
 COLUMNS = ["token", "pos", "tag"]
 OTHER, NEW = 0.05, 0.01  # shares of tokens with another word, and with a new one
 PART = 200_000  # tokens of a part
-C2 = 10.0  # for each part
+MEGABYTE = 1_000_000
 ATTRIBUTES = 50_000  # that have weights: the most that are kept, in the order in which they come
 
 
@@ -82,25 +82,22 @@ def _lines(source: list[Any], words: Any, number: int, tokens: int) -> Iterator[
 # ---- one training, in a process of its own -------------------------------------------------------
 
 
-def train(parts: list[str], executor: int | None, folder: str | None, most: int | None) -> Any:
-    """Train for a number of iterations at most; return what it took."""
+def train(parts: list[str], executor: int | None, folder: str | None, **settings: Any) -> Any:
+    """Train a model; return what it took."""
     from caesura import SemiCRF
     from caesura.features import column, word
 
     near = [one[k] for one in (word, column("pos")) for k in (-1, 0, 1)]
-    c2 = C2 * len(parts)  # as the data grows, so does the penalty
-    settings: dict[str, Any] = {
-        "max_attributes": ATTRIBUTES,
-        "tokeniser": "words",
-        "max_iterations": most,
-    }
-    model = SemiCRF(near, c2=c2, **settings)
+    model = SemiCRF(near, max_attributes=ATTRIBUTES, tokeniser="words", **settings)
     began, encoded = time.perf_counter(), [0]
     stamps: list[float] = []
+    anonymous = 0
 
     def watch(progress: Any) -> None:
+        nonlocal anonymous
         stamps.append(time.perf_counter())
         encoded[0] = encoded[0] or _mapped()
+        anonymous = max(anonymous, _anonymous())
         line = (
             f"iteration {progress.iteration}: {progress.objective:.1f}, {stamps[-1] - began:.0f} s"
         )
@@ -117,8 +114,9 @@ def train(parts: list[str], executor: int | None, folder: str | None, most: int 
         "iteration_s": (stamps[-1] - stamps[0]) / max(1, len(stamps) - 1),
         "total_s": stamps[-1] - began,
         "processor_s": time.process_time(),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "mapped_mb": encoded[0] / 1e6,
+        "resident_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEGABYTE,
+        "anonymous_mb": anonymous / MEGABYTE,
+        "encoded_mb": encoded[0] / MEGABYTE,
     }
 
 
@@ -130,6 +128,13 @@ def _mapped() -> int:
         re.MULTILINE,
     )
     return sum(int(end, 16) - int(begin, 16) for begin, end in found)
+
+
+def _anonymous() -> int:
+    """Return the bytes of this process's memory that belong to no file."""
+    found = re.search(r"^RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return 1024 * int(found[1])
 
 
 def _alone(parts: list[Path], group: Path | None = None, **settings: Any) -> dict[str, Any]:
@@ -144,11 +149,18 @@ def _alone(parts: list[Path], group: Path | None = None, **settings: Any) -> dic
     return found
 
 
+def _own_group() -> str:
+    """Return the control group of this process, whose limits the new one keeps, too."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    return next(line.split(":", 2)[2].lstrip("/") for line in lines if ":memory:" in line)
+
+
 @contextmanager
 def _limited(megabytes: int) -> Iterator[Path]:
     """Yield a control group with a limit of memory."""
     old = (GROUPS / "memory").exists()
-    group = (GROUPS / "memory" if old else GROUPS) / f"caesura-bench-{os.getpid()}"
+    outer = GROUPS / "memory" / _own_group() if old else GROUPS
+    group = outer / f"caesura-bench-{os.getpid()}"
     group.mkdir()
     try:
         limit = group / ("memory.limit_in_bytes" if old else "memory.max")
@@ -175,12 +187,15 @@ def _peak(group: Path) -> str:
 def growth(given: argparse.Namespace, place: Path) -> None:
     """Train on more and more shards, each of two parts, with two workers."""
     parts = generate(place, given.data, given.tokens * max(given.shards), given.tokens // 2)
-    print("shards      tokens    reading  iteration    driver")
+    print("shards      tokens    reading  iteration  for a token    driver")
     for n in given.shards:
-        found = _alone(parts[: 2 * n], executor=2, most=given.iterations, folder=None)
+        settings = {"executor": 2, "folder": None, "max_iterations": given.iterations}
+        found = _alone(parts[: 2 * n], **settings)
+        tokens = n * given.tokens
         print(
-            f"{n:6} {n * given.tokens:11,} {found['reading_s']:8.1f} s "
-            f"{1000 * found['iteration_s']:7.0f} ms {found['peak_mb']:6.0f} MB",
+            f"{n:6} {tokens:11,} {found['reading_s']:8.1f} s "
+            f"{1000 * found['iteration_s']:7.0f} ms {1e9 * found['iteration_s'] / tokens:9.1f} ns "
+            f"{found['resident_mb']:6.0f} MB",
             flush=True,
         )
 
@@ -189,14 +204,25 @@ def memory(given: argparse.Namespace, place: Path) -> None:
     """Train in limited memory."""
     began = time.perf_counter()
     parts = generate(place, given.data, given.tokens)
-    size = sum(one.stat().st_size for one in parts) / 1e6
+    size = sum(one.stat().st_size for one in parts) / MEGABYTE
     print(f"{given.tokens:,} tokens in {len(parts)} parts, {size:,.0f} MB", flush=True)
     print(f"made in {time.perf_counter() - began:.0f} s", flush=True)
+    _forget(parts)
     with _limited(given.limit) as group:
-        found = _alone(parts, group, executor=None, folder=str(place), most=None)
+        settings = {"delta": given.delta, "max_iterations": given.iterations}
+        found = _alone(parts, group, executor=None, folder=str(place), **settings)
+        print(f"limit: {given.limit} MB, a {found['encoded_mb'] / given.limit:.1f}th of the corpus")
         print(f"peak of the control group: {_peak(group)}")
     for name, value in found.items():
         print(f"{name}: {value:,.1f}" if isinstance(value, float) else f"{name}: {value}")
+
+
+def _forget(parts: list[Path]) -> None:
+    """Drop files from the page cache, so that the training has to read them itself."""
+    for one in parts:
+        with open(one, "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def main() -> None:
@@ -206,12 +232,14 @@ def main() -> None:
     parser.add_argument("--place", type=Path, help="folder for the corpus, on a disk")
     commands = parser.add_subparsers(dest="command", required=True)
     grow = commands.add_parser("growth")
-    grow.add_argument("--tokens", type=int, default=2 * PART, help="of each shard")
+    grow.add_argument("--tokens", type=int, default=1_000_000, help="of each shard")
     grow.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4, 8])
     grow.add_argument("--iterations", type=int, default=10)
     limits = commands.add_parser("memory")
     limits.add_argument("--tokens", type=int, default=20_000_000)
-    limits.add_argument("--limit", type=int, default=1300, help="of memory, in megabytes")
+    limits.add_argument("--limit", type=int, default=1000, help="of memory, in megabytes")
+    limits.add_argument("--delta", type=float, default=1e-4, help="where L-BFGS ends")
+    limits.add_argument("--iterations", type=int, help="at most")
     one = commands.add_parser("one")
     one.add_argument("run", type=json.loads)
     one.add_argument("--group", type=Path)

@@ -22,6 +22,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 @pytest.fixture(scope="session")
+def address_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of a small model of addresses."""
+    from caesura import SemiCRF
+    from caesura.demo import addresses
+    from caesura.features import word
+
+    place = tmp_path_factory.mktemp("model") / "addresses.model"
+    SemiCRF([word[0], word[-1]], max_iterations=8).fit(addresses(40, seed=1)).save(place)
+    return place
+
+
+@pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """Start a server of PostgreSQL, which listens on a socket in a folder; return its URL.
 

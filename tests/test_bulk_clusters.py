@@ -12,22 +12,13 @@ import pytest
 from cli_data import good
 from test_bulk_load import stored
 
-from caesura import SemiCRF, records, scale
+from caesura import records, scale
 from caesura.demo import addresses
 from caesura.executors.dask import Dask
 from caesura.executors.ray import Ray
-from caesura.features import word
 from caesura.scale import bulk
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the engines' own
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("model") / "addresses.model"
-    settings: dict[str, Any] = {"features": [word[0], word[-1]], "max_iterations": 8}
-    SemiCRF(**settings).fit(addresses(40, seed=1)).save(place)
-    return place
 
 
 @pytest.fixture
@@ -68,28 +59,30 @@ def dies_amid(place: str, function: Any, job: Any) -> Any:
     return function(job)
 
 
-def check_killed(executor: Any, model: Path, file: Path, tmp_path: Path) -> None:
+def check_killed(executor: Any, address_model: Path, file: Path, tmp_path: Path) -> None:
     dying, whole = copy.copy(executor), executor.map
     dying.map = lambda function, items: whole(partial(dies_amid, str(tmp_path), function), items)
-    expected = scale.segment_files(model, [file], tmp_path / "expected", part_size=0.002)
-    made = scale.segment_files(model, [file], tmp_path / "out", part_size=0.002, executor=dying)
+    expected = scale.segment_files(address_model, [file], tmp_path / "expected", part_size=0.002)
+    made = scale.segment_files(
+        address_model, [file], tmp_path / "out", part_size=0.002, executor=dying
+    )
     assert (tmp_path / "died").exists()
     assert not made.failed
     assert made.sequences == expected.sequences == 200
     assert content(tmp_path / "out") == content(tmp_path / "expected")
 
 
-def check_commands(more: list[str], model: Path, file: Path, tmp_path: Path) -> None:
+def check_commands(more: list[str], address_model: Path, file: Path, tmp_path: Path) -> None:
     out, into, plain = tmp_path / "cli", tmp_path / "a.db", tmp_path / "plain.db"
     more = [*more, "--part-size", "0.004", "--json"]
-    said = good("segment", model, file, "-o", out, "--executor", *more).json
+    said = good("segment", address_model, file, "-o", out, "--executor", *more).json
     assert (said["sequences"], said["failed"]) == (200, 0)
     assert len(said["parts"]) > 1
-    scale.segment_files(model, [file], tmp_path / "here", part_size=0.004, format="text")
+    scale.segment_files(address_model, [file], tmp_path / "here", part_size=0.004, format="text")
     assert content(out) == content(tmp_path / "here")
-    said = good("load", model, file, "--into", into, "--executor", *more).json
+    said = good("load", address_model, file, "--into", into, "--executor", *more).json
     assert (said["written"], said["failed"]) == (200, 0)
-    records.load(model, file, plain)
+    records.load(address_model, file, plain)
     assert stored(into) == stored(plain)
 
 
@@ -104,13 +97,13 @@ def client() -> Iterator[Any]:
         yield made
 
 
-def test_dask_commands(client: Any, model: Path, file: Path, tmp_path: Path) -> None:
+def test_dask_commands(client: Any, address_model: Path, file: Path, tmp_path: Path) -> None:
     address = client.scheduler.address
-    check_commands(["dask", "--scheduler", address], model, file, tmp_path)
+    check_commands(["dask", "--scheduler", address], address_model, file, tmp_path)
 
 
-def test_dask_survives_a_kill(client: Any, model: Path, file: Path, tmp_path: Path) -> None:
-    check_killed(Dask(client), model, file, tmp_path)
+def test_dask_survives_a_kill(client: Any, address_model: Path, file: Path, tmp_path: Path) -> None:
+    check_killed(Dask(client), address_model, file, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +113,9 @@ def ray() -> Iterator[Ray]:
     executor._ray.shutdown()
 
 
-def test_ray_commands(ray: Ray, model: Path, file: Path, tmp_path: Path) -> None:
-    check_commands(["ray"], model, file, tmp_path)
+def test_ray_commands(ray: Ray, address_model: Path, file: Path, tmp_path: Path) -> None:
+    check_commands(["ray"], address_model, file, tmp_path)
 
 
-def test_ray_survives_a_kill(ray: Ray, model: Path, file: Path, tmp_path: Path) -> None:
-    check_killed(ray, model, file, tmp_path)
+def test_ray_survives_a_kill(ray: Ray, address_model: Path, file: Path, tmp_path: Path) -> None:
+    check_killed(ray, address_model, file, tmp_path)

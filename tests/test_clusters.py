@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ import caesura
 from caesura import SemiCRF, scale
 from caesura.demo import addresses
 from caesura.demo.citations import citations
+from caesura.executors import Here
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the engines' own
 PATIENCE = 120  # seconds that a worker has to start again
@@ -107,6 +109,30 @@ def test_ray_survives_kills(parts: Any, expected: SemiCRF, ray: Any) -> None:
     heard = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
     assert heard
     assert heard <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 7, 8])
+def test_ray_adds_along_the_tree(n: int, ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from caesura.executors.ray import Ray
+
+    def scaled(shard: np.random.Generator, w: Any) -> tuple[float, Any]:
+        values = shard.standard_normal(len(w)) * w
+        return float(values.sum()), values
+
+    def counted(one: Any) -> Any:
+        received.append(one)
+        return get(one)
+
+    w, here, engine = np.linspace(1e-9, 1e9, 1000), Here(), Ray()
+    engine.workers = min(2, engine.workers)
+    loss, total = here.map_reduce(here.load(np.random.default_rng, range(n)), scaled, w)
+    received: list[Any] = []
+    get = ray.get
+    monkeypatch.setattr(ray, "get", counted)
+    found = engine.map_reduce(engine.load(np.random.default_rng, range(n)), scaled, w)
+    assert found[0] == loss
+    assert found[1].tobytes() == total.tobytes()
+    assert len(received) == 1  # the driver sees the total only
 
 
 def test_ray_data(model: Path, frame: pd.DataFrame, ray: Any) -> None:

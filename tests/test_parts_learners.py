@@ -15,7 +15,7 @@ from caesura import ChainCRF, InvalidInput, SemiCRF
 from caesura.demo.citations import citations
 from caesura.evaluation import segment_counts
 
-MIXED = ["sgd", "adagrad", "perceptron", "pa", "arow"]
+MIXED = ["sgd", "adagrad", "perceptron", "pa", "arow", "svm"]
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,16 @@ def test_cutting_planes_are_exact(documents: Any, parts: Any) -> None:
     assert same(SemiCRF(**settings, delta=0.01).fit_parts(parts, 2), parted)
 
 
-@pytest.mark.parametrize("learner", ["svm", "eg"])
-def test_learners_with_a_dual_of_each_sequence(learner: str, parts: Any) -> None:
-    with pytest.raises(InvalidInput, match=rf"learner: got '{learner}', expected lbfgs, cutting"):
-        SemiCRF(learner=learner, c2=0.1).fit_parts(parts)
+def test_proximal_steps_approach_the_optimum_of_the_svm(documents: Any, parts: Any) -> None:
+    settings: dict[str, Any] = {"features": FEATURES, "learner": "svm", "c2": 1.0}
+    optimum = SemiCRF(**settings).fit(documents).history_[-1].objective
+    with pytest.warns(UserWarning, match="'svm' is trained on each of 5 parts alone"):
+        parted = SemiCRF(**settings).fit_parts(parts)
+    assert parted.approximate_
+    assert optimum * 0.999 < parted.history_[-1].objective < optimum * 1.1
+
+
+@pytest.mark.parametrize(("loss", "same"), [(None, "cutting-plane"), ("log", "lbfgs")])
+def test_eg_is_refused_with_a_remedy(loss: str | None, same: str, parts: Any) -> None:
+    with pytest.raises(InvalidInput, match=rf"learner: got 'eg', .*; use {same}, which minimises"):
+        SemiCRF(learner="eg", loss=loss, c2=0.1).fit_parts(parts)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -40,7 +41,8 @@ inline void* map_file(const std::string& folder, std::size_t bytes) {
 template <class T>
 struct Mapping {
   using value_type = T;
-  static constexpr std::size_t kLeast = std::size_t{1} << 16;  // bytes; less is not worth a file
+  using propagate_on_container_move_assignment = std::true_type;  // pages are handed over
+  static constexpr std::size_t kLeast = std::size_t{1} << 16;     // bytes; less is not worth a file
   Folder folder;
 
   Mapping() = default;

@@ -26,10 +26,9 @@ std::shared_ptr<Gold> make_gold(Vector<std::int64_t> lengths, int n_labels,
                                 Vector<std::int32_t> ends, Vector<std::int32_t> labels) {
   auto gold = std::make_shared<Gold>();
   require(ptr.shape(0) == lengths.shape(0) + 1, "ptr: wrong length");
-  gold->ptr = copied(ptr);
-  gold->lengths = copied(lengths);
+  gold->ptr.assign(ptr.data(), ptr.data() + ptr.shape(0));
+  gold->lengths.assign(lengths.data(), lengths.data() + lengths.shape(0));
   gold->n_labels = n_labels;
-  gold->hints.resize(lengths.shape(0));
   for (std::size_t i = 0; i < lengths.shape(0); ++i) {
     std::int64_t at = 0;
     for (std::int64_t k = ptr(i); k < ptr(i + 1); ++k) {
@@ -51,7 +50,7 @@ std::optional<std::pair<int, int>> first_broken(const Gold& gold, const NamedRul
     const Rule rule = one.compiled(gold.n_labels).at(0);
     const int n = first ? first->first : static_cast<int>(gold.lengths.size());
     for (int i = 0; i < n; ++i) {
-      if (gold.hints[i] != nullptr) continue;
+      if (gold.hint(i) != nullptr) continue;
       std::vector<std::int32_t> labels;
       for (std::int64_t s = gold.ptr[i]; s < gold.ptr[i + 1]; ++s)
         labels.push_back(gold.segments[s].label);
@@ -131,7 +130,7 @@ void bind_learning(nb::module_& m) {
           "hint",
           [](Gold& self, int i, const std::optional<Matrix<std::uint8_t>>& allowed,
              const std::optional<Vector<std::uint8_t>>& boundary) {
-            require(i >= 0 && i < static_cast<int>(self.hints.size()), "i: out of range");
+            require(i >= 0 && i < static_cast<int>(self.lengths.size()), "i: out of range");
             const std::size_t T = self.lengths[i], Y = self.n_labels;
             require(!allowed || (allowed->shape(0) == T && allowed->shape(1) == Y),
                     "allowed: wrong shape");
@@ -139,6 +138,7 @@ void bind_learning(nb::module_& m) {
             auto hint = std::make_shared<Hint>();
             if (allowed) hint->allowed.assign(allowed->data(), allowed->data() + allowed->size());
             if (boundary) hint->boundary = copied(*boundary);
+            self.hints.resize(self.lengths.size());
             self.hints[i] = std::move(hint);
           },
           "i"_a, "allowed"_a.none(), "boundary"_a.none())

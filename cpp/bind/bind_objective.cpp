@@ -9,19 +9,20 @@ using namespace nb::literals;
 namespace caesura {
 namespace {
 
-// The design is used up: it serves this objective only.
+// The design is used up: it serves this objective only.  The gold labels move to its folder.
 void make_objective(BoundObjective* self, const Parameters& parameters,
                     std::shared_ptr<Design> design, std::shared_ptr<Gold> gold,
                     Vector<double> weight, const std::optional<Matrix<double>>& cost,
                     std::shared_ptr<const Automaton> automaton, Vector<std::int32_t> order) {
   const Layout& layout = *parameters.layout();
   const int n = design->n_sequences(), Y = layout.Y;
-  require(static_cast<int>(weight.shape(0)) == n && static_cast<int>(gold->hints.size()) == n,
+  require(static_cast<int>(weight.shape(0)) == n && static_cast<int>(gold->lengths.size()) == n,
           "weight, gold: one for each sequence");
   require(!cost || (static_cast<std::int64_t>(cost->shape(0)) == design->tokens[n] &&
                     static_cast<int>(cost->shape(1)) == Y),
           "cost: wrong shape");
   std::vector<double> observed = parameters.count(*design, *gold, weight.data(), nullptr, n);
+  gold->move_to(design->folder);
   new (self) BoundObjective{std::make_shared<Objective>(parameters.layout(), std::move(design),
                                                         std::move(gold), copied(weight),
                                                         std::move(observed))};

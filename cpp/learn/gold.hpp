@@ -5,17 +5,30 @@
 #include <memory>
 #include <vector>
 
+#include "base/mapped.hpp"
 #include "learn/objective.hpp"
 
 namespace caesura {
 
 // The labelled segments of a corpus; a sequence that is known in part has a hint instead.
 struct Gold {
-  std::vector<std::int64_t> lengths;  // [sequences]
+  Mapped<std::int64_t> lengths;  // [sequences]
   int n_labels = 0;
-  std::vector<std::int64_t> ptr{0};  // [sequences + 1]
-  std::vector<LabelledSegment> segments;
-  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences]
+  Mapped<std::int64_t> ptr{0};  // [sequences + 1]
+  Mapped<LabelledSegment> segments;
+  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences], or empty: there are none
+
+  // What is known of a sequence in part, or null: it is labelled in full.
+  const Hint* hint(int i) const { return hints.empty() ? nullptr : hints[i].get(); }
+
+  // Puts the arrays into files of a folder, as those of a Design.
+  void move_to(const Folder& folder) {
+    if (folder == nullptr) return;
+    lengths = Mapped<std::int64_t>(lengths.begin(), lengths.end(), Mapping<std::int64_t>(folder));
+    ptr = Mapped<std::int64_t>(ptr.begin(), ptr.end(), Mapping<std::int64_t>(folder));
+    segments =
+        Mapped<LabelledSegment>(segments.begin(), segments.end(), Mapping<LabelledSegment>(folder));
+  }
 };
 
 // The segment of each token, [T].

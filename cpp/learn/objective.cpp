@@ -26,10 +26,10 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Desig
     : layout_(std::move(layout)),
       design_(std::move(design)),
       gold_(std::move(gold)),
-      weight_(std::move(weight)),
+      weight_(weight.begin(), weight.end(), Mapping<double>(design_->folder)),
       observed_(observed.begin(), observed.end(), Mapping<double>(design_->folder)) {}
 
-bool Objective::is_partial(int i) const { return gold_->hints[i] != nullptr; }
+bool Objective::is_partial(int i) const { return gold_->hint(i) != nullptr; }
 
 std::unique_lock<std::mutex> Objective::hold() {
   std::unique_lock<std::mutex> lock(guard_);
@@ -61,7 +61,7 @@ std::vector<Objective::Part> Objective::parts_of(const std::int32_t* some, int b
   for (int k = begin; k < end; ++k) {
     const int i = some == nullptr ? k : some[k];
     parts.push_back({i, false, weight_[i]});
-    if (gold_->hints[i] != nullptr) parts.push_back({i, true, -weight_[i]});
+    if (gold_->hint(i) != nullptr) parts.push_back({i, true, -weight_[i]});
   }
   return parts;
 }
@@ -79,7 +79,7 @@ Known Objective::known_of(const Part& part, bool costed) const {
     }
     return known;
   }
-  const Hint& hint = *gold_->hints[i];
+  const Hint& hint = *gold_->hint(i);
   if (!hint.allowed.empty()) known.allowed = hint.allowed.data();
   if (!hint.boundary.empty()) known.boundary = hint.boundary.data();
   return known;
@@ -164,7 +164,7 @@ double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, b
     const Part& part = parts[k];
     const int i = part.sequence;
     Known known = known_of(part);
-    if (with_gold && gold_->hints[i] == nullptr) {
+    if (with_gold && gold_->hint(i) == nullptr) {
       known.path = gold_->segments.data() + gold_->ptr[i];
       known.n_path = static_cast<int>(gold_->ptr[i + 1] - gold_->ptr[i]);
     }

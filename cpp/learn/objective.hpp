@@ -299,8 +299,8 @@ class Objective {
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<Design> design_;
   std::shared_ptr<const Gold> gold_;
-  std::vector<double> weight_;  // [sequences]
-  Mapped<double> observed_;     // [size] gold counts times the weights of their sequences
+  Mapped<double> weight_;    // [sequences]
+  Mapped<double> observed_;  // [size] gold counts times the weights of their sequences
   Loss loss_;
   std::shared_ptr<void> scratch_,
       single_scratch_;  // kept: fresh pages cost more than what is written to them

@@ -61,7 +61,7 @@ double Objective::add_path(const Design& d, int i, const LabelledSegment* segmen
 double Objective::add_gold(const Design& d, int i, const Unpacked<double>& weights,
                            Gradient<double>* gradient, Workspace& work) {
   const std::int64_t count = gold_->ptr[i + 1] - gold_->ptr[i];
-  if (gold_->hints[i] != nullptr || count == 0) return 0.0;
+  if (gold_->hint(i) != nullptr || count == 0) return 0.0;
   return add_path(d, i, gold_->segments.data() + gold_->ptr[i], count, -weight_[i], weights,
                   gradient, work);
 }

@@ -121,7 +121,7 @@ class Observer {
 
   Pairs run() {
     for (int i = 0; i < corpus_.n_sequences(); ++i) {
-      if (gold_.hints[i] == nullptr) add_labelled(i);
+      if (gold_.hint(i) == nullptr) add_labelled(i);
     }
     // Patterns are those of what is fully labelled, and of declared ones.
     for (std::size_t p = 0; p < layout_.patterns.size(); ++p) {
@@ -130,7 +130,7 @@ class Observer {
       by_order_[order].push_back(static_cast<std::int32_t>(p));
     }
     for (int i = 0; i < corpus_.n_sequences(); ++i) {
-      if (gold_.hints[i] != nullptr) add_possible(i, *gold_.hints[i]);
+      if (gold_.hint(i) != nullptr) add_possible(i, *gold_.hint(i));
     }
     layout_.transition.clear();
     for (int pair = 0; pair < Y * Y; ++pair) {

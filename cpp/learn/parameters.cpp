@@ -267,7 +267,7 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
   for (int j = 0; j < n; ++j) {
     const int i = some == nullptr ? j : some[j];
     const std::int64_t n_segments = gold.ptr[i + 1] - gold.ptr[i];
-    if (gold.hints[i] != nullptr || n_segments == 0) continue;
+    if (gold.hint(i) != nullptr || n_segments == 0) continue;
     const LabelledSegment* segments = gold.segments.data() + gold.ptr[i];
     const std::vector<std::int32_t> at = segment_of(d.length(i), segments, n_segments);
     w = weight[i];

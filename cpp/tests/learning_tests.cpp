@@ -98,7 +98,6 @@ struct Case {
     if (order > 1) layout.patterns = {{0, Y - 1, 0}, {Y - 1, 0, Y - 1, Y / 2}};
     if (Y == 1 && order > 1) layout.patterns = {{0, 0, 0}, {0, 0, 0, 0}};
     layout.n_plain = static_cast<std::int64_t>(layout.patterns.size());
-    gold.hints.resize(corpus.n_sequences());
     for (int i = 0; i < corpus.n_sequences(); ++i) {
       for (int t = 0; t < corpus.length(i);) {
         const int y = below(Y), bound = layout.bounds[y] == 0 ? 8 : layout.bounds[y];

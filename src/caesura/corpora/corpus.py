@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple, get_args
 
 from caesura.corpora.columns import Columns
-from caesura.corpora.files import Name, name_of
+from caesura.corpora.files import Damaged, Name, name_of
 from caesura.documents import Document
 from caesura.documents.spans import Alignment
 from caesura.documents.tokeniser_fitting import Fitting, recut
@@ -40,6 +40,7 @@ class Notes(NamedTuple):
     repeated: int = 0  # cells that occur more than once in their text
     first_repeated: str = ""  # the first of them
     skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
+    damaged: str | None = None  # why the rest of the file could not be read
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -72,6 +73,7 @@ class Tally(Alignment):
         self.place = ""  # of the row that is being read
         self.skipped: list[str] = []
         self.skipped_at: list[int] = []
+        self.damaged: str | None = None
 
     def refuse(self, error: InvalidInput) -> None:
         """Raise an error, or count it where invalid documents are skipped."""
@@ -79,6 +81,8 @@ class Tally(Alignment):
             raise error from None
         self.skipped_at.append(self.documents + self.n_skipped)
         self.n_skipped += 1
+        if isinstance(error, Damaged):
+            self.damaged = str(error)
         if len(self.skipped) < KEPT.get():
             self.skipped.append(str(error))
 
@@ -96,6 +100,7 @@ class Tally(Alignment):
             repeated=self.n_repeated,
             first_repeated=self.first_repeated,
             skipped_at=tuple(self.skipped_at),
+            damaged=self.damaged,
         )
 
 

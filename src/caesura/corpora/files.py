@@ -42,7 +42,7 @@ Name = str | os.PathLike[str]  # of a file; - is the standard input or output
 
 
 class Damaged(InvalidInput):
-    """Raised if a compressed file cannot be decompressed further."""
+    """Raised if the rest of a file cannot be read."""
 
 
 class Source:
@@ -112,7 +112,7 @@ class Source:
         text = problem if isinstance(problem, str) else str(problem)
         about = problem if isinstance(problem, CaesuraError) else InvalidInput(text)
         place = f"{self.name}, line {line}"
-        made = InvalidInput()
+        made = Damaged() if isinstance(problem, Damaged) else InvalidInput()
         made.__dict__.update(about.__dict__)
         return made.changed(argument=f"{place}: {about.argument}" if about.argument else place)
 
@@ -168,7 +168,7 @@ def beginning(path: Name, size: int = 2**16) -> bytes:
         with Source(path).opened() as file:
             return file.read(size)
     except Damaged as error:
-        raise InvalidInput(f"{name_of(path)}, line 1: {error}") from None
+        raise Damaged(f"{name_of(path)}, line 1: {error}") from None
 
 
 def unpacked_suffix(path: Name) -> str:

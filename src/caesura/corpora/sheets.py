@@ -188,11 +188,11 @@ def _started(path: Name, kind: str, rows: Callable[[], Iterator[Numbered]]) -> I
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Damaged as error:
-        yield number, InvalidInput(f"{name_of(path)}, line 1: {error}")
+        yield number, Damaged(f"{name_of(path)}, line 1: {error}")
     except Exception as error:  # any error of the library
         problem = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
         wrong = f"got a file that is not {kind} or is damaged ({problem[:200]}); write it again"
-        yield number, InvalidInput(f"{name_of(path)}: {wrong}")
+        yield number, Damaged(f"{name_of(path)}: {wrong}")
 
 
 def write_parquet(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from caesura.errors import CaesuraError
+from caesura.executors.failures import WorkerDiedError
 from caesura.executors.tree import added
 
 __all__ = ["Dask"]
@@ -76,11 +77,20 @@ class Dask:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for each item, in order."""
+        from distributed import KilledWorker
+
         sent = self._sent(function)
         futures = [self._submit(_call, sent, item) for item in items]
         futures.reverse()
         while futures:
-            yield self._result(futures.pop())
+            try:
+                found = self._result(futures.pop())
+            except KilledWorker as error:
+                raise WorkerDiedError(
+                    f"executor: workers died several times in the same task ({error}); look for a "
+                    "lack of memory, and use smaller parts or fewer workers"
+                ) from None
+            yield found
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)

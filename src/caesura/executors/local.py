@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from caesura.errors import CaesuraError
+from caesura.executors.failures import WorkerDiedError
 from caesura.executors.shards import share
 from caesura.executors.tree import Tree
 
@@ -112,7 +112,7 @@ class _Worker:
         self._deaths += 1
         self.close()
         if self._deaths >= DEATHS:
-            raise CaesuraError(
+            raise WorkerDiedError(
                 f"executor: a worker process died {DEATHS} times in the same task; look for a lack "
                 "of memory, and use smaller parts or fewer workers"
             )
@@ -125,6 +125,30 @@ class _Worker:
         self.connection.close()
         self.process.kill()
         self.process.join()
+
+
+def _in_order(workers: Sequence[_Worker], waiting: list[tuple[int, Any]]) -> Iterator[Any]:
+    """Yield the results for numbered items, the last of them first, and raise errors in turn."""
+    found: dict[int, tuple[bool, Any]] = {}
+    busy: dict[_Worker, int] = {}  # and the number of the item
+    for k in range(len(waiting)):
+        while k not in found:
+            for worker in workers:
+                if waiting and worker not in busy:
+                    busy[worker], item = waiting.pop()
+                    worker.send(item)
+            ready = wait([worker.connection for worker in busy])
+            for worker in [one for one in busy if one.connection in ready]:
+                number = busy.pop(worker)
+                try:
+                    found[number] = True, worker.receive()
+                except Exception as error:
+                    found[number] = False, error
+                    waiting.clear()  # nothing behind it is asked for
+        good, value = found.pop(k)
+        if not good:
+            raise value
+        yield value
 
 
 class Processes:
@@ -178,20 +202,15 @@ class Processes:
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for each item, in order."""
         waiting = list(enumerate(items))[::-1]
-        n, found = len(waiting), {}
-        workers = self._taken([function] * min(self.workers, n))
-        busy: dict[_Worker, int] = {}  # and the number of the item
-        for k in range(n):
-            while k not in found:
-                for worker in workers:
-                    if waiting and worker not in busy:
-                        busy[worker], item = waiting.pop()
-                        worker.send(item)
-                ready = wait([worker.connection for worker in busy])
-                for worker in [one for one in busy if one.connection in ready]:
-                    found[busy.pop(worker)] = worker.receive()
-            yield found.pop(k)
-        self._free += workers  # where a call has failed, they stay out of use
+        workers = self._taken([function] * min(self.workers, len(waiting)))
+        try:
+            yield from _in_order(workers, waiting)
+        except BaseException:
+            for worker in workers:  # which may still be at work
+                worker.close()
+            self._open = [worker for worker in self._open if worker not in workers]
+            raise
+        self._free += workers
 
     def close(self) -> None:
         """End all processes."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from caesura.executors.shards import Held, share
-from caesura.executors.tree import Tree
+from caesura.executors.tree import Tree, added
 
 __all__ = ["Ray"]
 
@@ -28,7 +28,8 @@ class _Worker:
             import ray
 
             self._held = ray.get(held[0])
-        return self._held.reduce(function, w)
+        sums = [value for value, _ in self._held.reduce(function, w)]
+        return sums if len(sums) > 1 else sums[0]  # an object for each
 
 
 def _connected() -> Any:
@@ -74,16 +75,19 @@ class Ray:
         """Assign shards to workers, which create them when first needed."""
         actor = self._ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
         shares = share(make_shard, parts, self.workers)
-        return [(actor.remote(), [self._ray.put(held)]) for held in shares]
+        return [(actor.remote(), [self._ray.put(held)], held.sizes) for held in shares]
 
     def map_reduce(self, handle: list[Any], function: Callable[[Any, Any], Any], w: Any) -> Any:
-        """Return the sum of ``function(shard, w)`` over all shards."""
+        """Return the sum of ``function(shard, w)`` over all shards, added up in the cluster."""
         sent = self._ray.put(w)
-        tree = Tree()
-        for found in [actor.reduce.remote(held, function, sent) for actor, held in handle]:
-            for value, size in self._ray.get(found):
-                tree.push(value, size)
-        return tree.total()
+        # Actors hold all processors, so additions must not wait for one.
+        tree = Tree(self._ray.remote(num_cpus=0, max_retries=-1)(added).remote)
+        for actor, held, sizes in handle:
+            call = actor.reduce.options(num_returns=len(sizes))
+            sums = call.remote(held, function, sent)
+            for one, size in zip(sums if len(sizes) > 1 else [sums], sizes, strict=True):
+                tree.push(one, size)
+        return self._ray.get(tree.total())
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for each item, in order."""

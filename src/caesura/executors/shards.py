@@ -27,6 +27,11 @@ class Held:
         self._make, self._first, self._parts = make_shard, first, list(parts)
         self._shards: dict[int, Any] = {}
 
+    @property
+    def sizes(self) -> list[int]:
+        """The number of shards in each of the largest subtrees."""
+        return [size for _, size in subtrees(self._first, self._first + len(self._parts))]
+
     def reduce(self, function: Callable[[Any, Any], Any], w: Any) -> list[tuple[Any, int]]:
         """Return ``function(shard, w)`` summed over the largest subtrees, with their sizes."""
 

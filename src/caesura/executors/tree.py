@@ -14,7 +14,7 @@ So a total has the same bits wherever its parts were added, and however many wor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["Tree", "added", "subtrees", "total"]
@@ -45,20 +45,21 @@ class Tree:
     '(a)(b)(c)(d)(e)(f)(g)'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, add: Callable[[Any, Any], Any] = added) -> None:
+        self._add = add
         self._parts: list[tuple[int, Any]] = []  # sizes decrease
 
     def push(self, value: Any, size: int = 1) -> None:
         """Add the next value, or the sum of the next ``size``, as `subtrees` names it."""
         while self._parts and self._parts[-1][0] == size:
-            value, size = added(self._parts.pop()[1], value), 2 * size
+            value, size = self._add(self._parts.pop()[1], value), 2 * size
         self._parts.append((size, value))
 
     def total(self) -> Any:
         """Return the sum."""
         _, value = self._parts.pop()
         while self._parts:
-            value = added(self._parts.pop()[1], value)
+            value = self._add(self._parts.pop()[1], value)
         return value
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.errors import InvalidInput
 from caesura.learning.exponentiated import DualRule, DualState
+from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.path_learners import PathRule, PathState
 from caesura.models.fitted import unscaled
@@ -122,6 +123,16 @@ class Corpora:
         objective = run.penalty + run.hinge(self._threads)
         blocks: dict[str, Any] = dict(zip(BLOCKS, run.blocks(), strict=True))
         return after._replace(objective=objective, gap=objective - run.dual, **blocks)
+
+    def proximal(self, rule: PathRule, w: Floats, order: npt.NDArray[Any]) -> tuple[Floats, int]:
+        """Return the weights after a pass of the SVM with a penalty on the distance from `w`.
+
+        Also returned is the number of sequences that moved them.
+        """
+        centre = w if self._centre is None else self._centre + w
+        near = Corpora(self._objective, self._threads, centre=centre, first=self._first)
+        after = near.follow(rule, FrankWolfe(near).start(np.zeros_like(w)), order)
+        return w + after.w, after.mistakes
 
     def _path_pass(self, rule: PathRule, state: PathState) -> _kernels.PathPass:
         c2 = rule.c2 if rule.c2.size else np.ones(1)

@@ -22,7 +22,7 @@ from caesura.executors.software import software
 from caesura.features import SegmentFeature
 from caesura.features.dictionary import Text
 from caesura.inference.kernel_calls import threads_of
-from caesura.learning import LEARNERS, Progress
+from caesura.learning import Progress
 from caesura.learning.learners import learners_with
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
@@ -30,6 +30,7 @@ from caesura.models.compact import PAIRS
 from caesura.models.examples import warn_of_many
 from caesura.models.fit_arguments import checked_run
 from caesura.models.fitted import Fitted, layout_bounds
+from caesura.models.margin import loss_of
 from caesura.models.model import Model
 from caesura.models.parted_objective import PartedObjective
 from caesura.models.patterns import (
@@ -51,6 +52,7 @@ Floats = npt.NDArray[np.float64]
 FEW = 16  # blocks whose evaluations keep memory for the next one
 SHOWN = 3  # failures that an error lists
 EXACT = ("lbfgs", "cutting-plane")  # learners whose iterations are those of `fit`
+MIXED = (*learners_with("online"), "svm")  # learners whose weights are averaged after each pass
 Callbacks = Sequence[Callable[[Progress], bool | None]]
 
 
@@ -96,8 +98,9 @@ class PartedModel(Model):
         Notes
         -----
         With the learners lbfgs and cutting-plane, every iteration is that of `fit`.  The learners
-        with online updates (sgd, adagrad, perceptron, pa, arow) are approximated by iterative
-        parameter mixing: each part makes a pass by itself, and then the weights are averaged.
+        with online updates (sgd, adagrad, perceptron, pa, arow) and svm are approximated by
+        iterative parameter mixing: each part makes a pass by itself, and then the weights are
+        averaged.
         A warning is issued, and `approximate_` is True then.  ``standardise``, and features of your
         own that learn from the data, learn from the first part.
 
@@ -125,7 +128,7 @@ class PartedModel(Model):
                 training, objective, seen = self._read_parts(engine, numbered, before, folder)
                 dev = X_dev, y_dev
                 self._fit(training, objective, dev, checkpoint, callbacks, None)
-                self.approximate_ = len(numbered) > 1 and LEARNERS[self.learner].online
+                self.approximate_ = self._approximates(len(numbered))
             except BaseException:
                 self._cutter = cutter
                 raise
@@ -135,21 +138,25 @@ class PartedModel(Model):
 
     def _check_parted(self, n_parts: int) -> None:
         """Raise for parameters that need all data at once; warn about approximated ones."""
-        mixed = learners_with("online")
-        if self.learner not in (*EXACT, *mixed):
-            expected = f"{', '.join((*EXACT, *mixed))} for fit_parts"
-            remedy = "use cutting-plane, which minimises the same hinge losses"
+        if self.learner not in (*EXACT, *MIXED):
+            expected = f"{', '.join((*EXACT, *MIXED))} for fit_parts"
+            same = "lbfgs" if loss_of(self) == "log" else "cutting-plane"
+            remedy = f"use {same}, which minimises the same objective"
             raise InvalidInput(message("learner", self.learner, expected, remedy))
         if grows(self):
             expected = "None or a list of patterns for fit_parts"
             raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
-        if self.learner in mixed and n_parts > 1:
+        if self._approximates(n_parts):
             warnings.warn(
                 f"learner: {self.learner!r} is trained on each of {n_parts} parts alone, and "
                 "weights are averaged after each pass, which approximates fit. Use 'lbfgs' for "
                 "the same result as fit",
                 stacklevel=3,
             )
+
+    def _approximates(self, n_parts: int) -> bool:
+        """Return whether the result differs from that of `fit`."""
+        return self.learner in MIXED and (n_parts > 1 or self.learner == "svm")
 
     def _choose_for(self, engine: Executor, numbered: Any, before: Fitted | None) -> None:
         """Use the tokeniser that the spans of all parts require."""

@@ -6,6 +6,15 @@ passes are mixed (McDonald, Hall and Mann 2010): each part makes a pass by itsel
 weights, and the weights after it are averaged, each part counting by its sequences::
 
     w_s = pass over part s from w;   w = sum over s of (n_s / N) w_s
+
+A pass of the SVM moves the dual variables of sequences, which are not kept between rounds, since
+they are as large as the data.  So each block s of sequences takes a proximal step instead: a pass,
+with new dual variables, over its share of the objective and a penalty on the distance from the
+weights of the round t = 0, 1, ..., which grows with the rounds::
+
+    w_s = argmin of  sum of hinge losses in s + (n_s / N) c2 (|v|^2 + t |v - w|^2)  over v
+
+The penalties are ``(n_s / N) c2 (1 + t) |v - t / (1 + t) w|^2`` and a constant.
 """
 
 from __future__ import annotations
@@ -77,12 +86,25 @@ class PartedObjective:
 
     def follow(self, rule: PathRule, state: PathState, order: Any) -> PathState:
         """Return the averaged state after an update for each sequence."""
+        if rule.name == "svm":
+            return self._proximal(rule, state, order)
         (w, average, variance, steps), (loss, mistakes) = self._mixed(rule, state, order)
         done = state.steps + max(1, int(steps))
         sums = (w - average) * done if state.sums.size else state.sums
         return state._replace(
             w=w, sums=sums, variance=variance, steps=done, objective=loss, mistakes=mistakes
         )
+
+    def _proximal(self, rule: PathRule, state: PathState, random: Any) -> PathState:
+        """Return the average of the weights of all blocks after a proximal step."""
+        t = float(state.iteration)
+        of_one = rule._replace(c2=rule.c2 * ((1.0 + t) / self._size))
+        at = of_one, state.w * (t / (1.0 + t)), int(random.integers(SEEDS))
+        n, moved, mistakes = self._executor.map_reduce(self._handle, shards.proximal, at)
+        w = moved / n
+        objective = self.maximum(w)[0] + float((rule.c2 * w) @ w)
+        steps = state.steps + self._size
+        return state._replace(w=w, objective=objective, steps=steps, mistakes=mistakes)
 
     def _mixed(self, rule: Any, state: Any, random: np.random.Generator) -> tuple[Any, Any]:
         """Return the average of the states of all parts after a pass, and the loss."""

@@ -6,6 +6,7 @@
     evaluate     shard, weights -> loss and gradient              }
     largest      shard, weights -> hinge loss and a subgradient   }  added up along a tree
     mix          shard, state -> state after a pass, times n      }
+    proximal     shard, weights -> weights after a pass, times n  }
     sampled      shard, method -> what one of the shards finds    }
 
 A lost shard is made again from its part.
@@ -21,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput
-from caesura.executors import total
+from caesura.executors import added, total
 from caesura.executors.software import check_software
 from caesura.learning.objectives import OnlineState
-from caesura.learning.path_learners import PathState
+from caesura.learning.path_learners import PathRule, PathState
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.parts import (
@@ -39,7 +40,7 @@ from caesura.models.parts import (
 from caesura.models.streaming import blocks
 from caesura.models.training import Training, objective_of
 
-__all__ = ["Shard", "evaluate", "largest", "make_shard", "mix", "sampled"]
+__all__ = ["Shard", "evaluate", "largest", "make_shard", "mix", "proximal", "sampled"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -156,6 +157,24 @@ def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any
             lost = path.objective, path.mistakes
     n = len(data)
     return (n, *(n * one for one in moved)), lost
+
+
+def proximal(shard: Shard, at: tuple[PathRule, Floats, int]) -> tuple[Any, ...]:
+    """Return the weights after a pass of the SVM over each block times its sequences.
+
+    The penalty of the rule is that of one sequence.
+    """
+    rule, w, seed = at
+    random = np.random.default_rng([seed, shard.numbered[0]])
+    found: tuple[Any, ...] = (0, 0.0, 0)
+    with _naming(shard):
+        for block in shard.blocks:
+            n = len(block)
+            own = rule._replace(c2=n * rule.c2)
+            moved, mistakes = block.proximal(own, w, random.permutation(n))
+            block.release()
+            found = added(found, (n, n * moved, mistakes))
+    return found
 
 
 def sampled(shard: Shard, at: tuple[int, str, tuple[Any, ...]]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
 from caesura.corpora.detection import piped
-from caesura.corpora.files import Name, Source
+from caesura.corpora.files import Damaged, Name, Source
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
@@ -97,6 +97,7 @@ class Input:
         self.kept = KEPT  # errors
         self.skipped: list[InvalidInput] = []
         self.n_skipped = 0
+        self.damaged: str | None = None  # why the rest of the input could not be read
         rest = records()
         first = list(islice(rest, PEEK))
         if once:
@@ -108,7 +109,7 @@ class Input:
         self.columns = _carried(name, seen, reading, self.text)
 
     def __iter__(self) -> Iterator[Entry]:
-        self.n_skipped, self.skipped = 0, []
+        self.n_skipped, self.skipped, self.damaged = 0, [], None
         for number, one in enumerate(self._records(), self.first):
             try:
                 if isinstance(one, InvalidInput):
@@ -118,6 +119,8 @@ class Input:
                 if not self.reading.skip:
                     raise
                 self.n_skipped += 1
+                if isinstance(error, Damaged):
+                    self.damaged = str(error)
                 if len(self.skipped) < self.kept:
                     self.skipped.append(error)
 

@@ -22,6 +22,7 @@ from caesura.corpora.files import unpacked_suffix
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.executors import opened
+from caesura.executors.failures import WorkerDiedError, outcomes
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import PART_SIZE, Piece, fetched, pieces_of
@@ -192,7 +193,10 @@ def segment_files(
     with ThreadPoolExecutor(AT_ONCE) as readers, opened(executor) as engine:
         before = list(readers.map(partial(_before, task), jobs))
         left = [job for job, part in zip(jobs, before, strict=True) if part is None]
-        made = engine.map(partial(_part, task), left)
+        made = (
+            _failed(job, found) if isinstance(found, WorkerDiedError) else found
+            for job, found in zip(left, outcomes(engine, partial(_part, task), left), strict=True)
+        )
         for part in before:
             parts.append(next(made) if part is None else part)
             if progress is not None:
@@ -276,8 +280,13 @@ def _part(task: _Task, job: _Job) -> Part:
         places.put_text(job.output + BESIDE, json.dumps(about))
         return part
     except Exception as error:
-        said = failure(error, job.piece)
-        return Part(job.piece.path, job.output, failure=said, range=job.piece.range)
+        return _failed(job, error)
+
+
+def _failed(job: _Job, error: Exception) -> Part:
+    """Return a part that could not be made."""
+    piece = job.piece
+    return Part(piece.path, job.output, failure=failure(error, piece), range=piece.range)
 
 
 def beside(output: str) -> dict[str, Any] | None:
@@ -313,7 +322,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
                     counts[0] += 1
                     counts[1] += len(segments)
                     yield _with_segments(document, tuple(segments))
-            check_undamaged(corpus.notes.skipped)
+            check_undamaged(corpus.notes.damaged)
 
         kept = KEPT.set(2**62)
         try:

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, opened
+from caesura.executors.failures import WorkerDiedError, outcomes
 from caesura.records import Loaded
 from caesura.records.formats import form_of
 from caesura.records.inputs import Reading, Survey
@@ -35,7 +36,7 @@ from caesura.records.versions import labels_of, version_of
 from caesura.scale import places
 from caesura.scale.bulk import AT_ONCE, MANIFEST
 from caesura.scale.load_driver import Driver, File, given_by
-from caesura.scale.load_parts import LoadTask, LookTask, look, made_rows, remembered
+from caesura.scale.load_parts import LoadTask, Look, LookTask, Made, look, made_rows, remembered
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import PART_SIZE, pieces_of
 
@@ -211,12 +212,18 @@ def load_files(
         driver = Driver(task, stamp, loaded, sink)
         sink.begin(layout.table)
         jobs = driver.start(files, replace)
-        driver.load(jobs, engine.map(partial(made_rows, task), [job for _, job in jobs]), progress)
+        made = outcomes(engine, partial(made_rows, task), [job for _, job in jobs])
+        driver.load(jobs, (_survived(one, Made) for one in made), progress)
     seconds = time.perf_counter() - began
     done = tuple(_result(file, driver, table, seconds) for file in files)
     manifest = LoadManifest(str(sink), table, place, done, seconds)
     places.put_text(places.joined(place, MANIFEST), json.dumps(manifest.as_json(), indent=1))
     return manifest
+
+
+def _survived(found: Any, kind: type[Look] | type[Made]) -> Any:
+    """Return a result; a failure if workers died of it."""
+    return kind(failure=str(found)) if isinstance(found, WorkerDiedError) else found
 
 
 def _folder(folder: str | os.PathLike[str] | None, into: str | os.PathLike[str]) -> str:
@@ -263,7 +270,7 @@ def _look(files: list[File], task: LookTask, engine: Executor) -> None:
     with ThreadPoolExecutor(AT_ONCE) as readers:
         before = list(readers.map(partial(remembered, task), items))
     left = [item for item, one in zip(items, before, strict=True) if one is None]
-    seen = engine.map(partial(look, task), left)
+    seen = (_survived(one, Look) for one in outcomes(engine, partial(look, task), left))
     looks = iter([next(seen) if one is None else one for one in before])
     for file in files:
         file.looks = [next(looks) for _ in file.pieces]

@@ -15,8 +15,6 @@ from caesura.scale.pieces import Piece
 __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # the end of the names of files of bad records
-# Messages of readers about files that cannot be read to the end.
-_DAMAGED = re.compile("the compressed file is damaged or cut off| or is damaged [(]")
 _LINE = re.compile(r", line (\d+)")
 
 
@@ -29,11 +27,10 @@ def failure(error: Exception, piece: Piece) -> str:
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
-def check_undamaged(errors: Iterable[str]) -> None:
-    """Raise if an error concerns the rest of a file, not a single record."""
-    for error in errors:
-        if _DAMAGED.search(error):
-            raise InvalidInput(error)
+def check_undamaged(problem: str | None) -> None:
+    """Raise if a file could not be read to its end."""
+    if problem is not None:
+        raise InvalidInput(problem)
 
 
 def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
