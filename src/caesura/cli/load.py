@@ -313,7 +313,7 @@ def _report(done: Loaded, json: bool) -> None:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             note(
                 f"stored in columns with another name, as theirs is taken: the {what}s "
-                f"{pairs}{more}"
+                f"{pairs}{more}; --carry chooses the columns to keep"
             )
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")

@@ -27,6 +27,7 @@ class Run:
         self.model, self.asking, self.name, self.skip = model, asking, name, skip
         self.rules = None if asking.constraints is None else Rules(asking.constraints)
         self.sequences = self.reviewed = self.skipped = 0
+        self.lowest = 1.0  # probability of a segment, where there is a threshold
         self.segments = self.written = 0  # that are in the output
         self.carried: list[str] = []  # what the first sequences carry along
 
@@ -55,7 +56,9 @@ class Run:
 
     def _doubtful(self, answer: Answer) -> bool:
         """Say whether a segment of an answer is below the threshold."""
-        return min(answer.probabilities or [1.0]) < (self.asking.threshold or 0.0)
+        lowest = min(answer.probabilities or [1.0])
+        self.lowest = min(self.lowest, lowest)
+        return lowest < (self.asking.threshold or 0.0)
 
     def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Return the answers to some documents; one by one if one of them has none."""

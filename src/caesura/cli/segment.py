@@ -291,10 +291,15 @@ def _report(
         cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
         note(f"{cut}{pace}: {output}")
     if review is not None:
-        are = "sequence is" if run.reviewed == 1 else "sequences are"
-        note(f"{run.reviewed:,} more {are} for review, and only in {review}")
         if run.reviewed:
+            are = "sequence is" if run.reviewed == 1 else "sequences are"
+            note(f"{run.reviewed:,} more {are} for review, and only in {review}")
             note("  correct it and learn from it with: caesura train TRAIN --also " + review)
+        else:
+            note(
+                f"no sequence is for review, and {review} has no rows: the lowest probability is "
+                f"{run.lowest:.2f}"
+            )
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
         warn(f"{name}: got no sequences; is the input empty?")

@@ -65,6 +65,8 @@ def guarded(
     hosts: Sequence[str] | None = None,
 ) -> ASGIApp:
     """Return an application with these routes behind a `Guard`."""
+    documented = any(route.path == "/docs" for route in routes)
+    pointer = "; see /docs" if documented else ""
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -72,10 +74,10 @@ def guarded(
         work.close()
 
     async def unknown(request: Request, error: Exception) -> Response:
-        return refusal(Refused(404, "no such page; see /docs"))
+        return refusal(Refused(404, f"no such page{pointer}"))
 
     async def wrong_method(request: Request, error: Exception) -> Response:
-        return refusal(Refused(405, "the method is not allowed here; see /docs"))
+        return refusal(Refused(405, f"the method is not allowed here{pointer}"))
 
     async def broken(request: Request, error: Exception) -> Response:
         return refusal(Refused(500, "something went wrong inside the server"))
