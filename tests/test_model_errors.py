@@ -117,7 +117,7 @@ def test_values_that_are_too_large(kind: Any, learner: str, size: float) -> None
 def test_what_comes_after_features_were_chosen_is_not_ignored(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("model", "declaring"):
+    for module in ("model", "feature_checks"):
         monkeypatch.setattr(f"caesura.models.{module}.CHUNK", 3)
     words: Any = ["a", "b"]
     forms: dict[str, Any] = {

@@ -68,7 +68,7 @@ def test_what_is_wrong(shards: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "--executor: got 'spark', expected a number of processes" in wrong("--executor", "spark")
     assert "--scheduler: got 'tcp://a:1'" in wrong("--scheduler", "tcp://a:1")
     assert "got --stream" in wrong("--executor", "2", "--stream", "--learner", "sgd")
-    assert "learner: got 'svm'" in wrong("--executor", "2", "--learner", "svm", "--c2", "1")
+    assert "learner: got 'eg'" in wrong("--executor", "2", "--learner", "eg", "--c2", "1")
     assert "got the standard input" in wrong("--executor", "2", where="-")
     nothing = str(tmp_path / "none*.jsonl")
     assert "expected a file or a pattern" in wrong("--executor", "2", where=nothing)

@@ -267,3 +267,11 @@ def test_a_model_that_is_given_needs_no_file(model: SemiCRF) -> None:
     nlp = spacy.blank("en")
     component = CaesuraComponent("names", model)
     assert entities(component(nlp(NEW[0]))) == [(0, 2, "PERSON"), (4, 6, "GPE")]
+
+
+def test_a_component_without_its_model_has_no_attribute_model() -> None:
+    """spaCy asks components with ``hasattr``, which passes on every error but AttributeError."""
+    component = CaesuraComponent("caesura", model="no such file")
+    assert not hasattr(component, "model")
+    with pytest.raises(InvalidInput, match="expected the file of a model"):
+        component.model  # noqa: B018

@@ -29,6 +29,10 @@ Found = tuple[Span, float | None]  # with its probability, where the model gives
 SETTINGS = ("spans_key", "threshold", "overwrite", "tokens", "columns")
 
 
+class _NoModelError(InvalidInput, AttributeError):
+    """There is no model yet: for spaCy, which asks with ``hasattr``, no attribute either."""
+
+
 class CaesuraComponent(Pipe):
     """A component that writes predicted segments to ``doc.ents`` or ``doc.spans``.
 
@@ -108,12 +112,12 @@ class CaesuraComponent(Pipe):
         """The model, loaded on first use."""
         if self._model is None and self._path is None:
             remedy = 'nlp.add_pipe("caesura", config={"model": path}), or nlp.from_disk(folder)'
-            raise InvalidInput(f"{self.name}: got no model, expected the path of a file; {remedy}")
+            raise _NoModelError(f"{self.name}: got no model, expected the path of a file; {remedy}")
         if self._model is None:
             if not Path(str(self._path)).exists():
                 remedy = "write one with model.save(path), or correct the path"
                 expected = "the file of a model"
-                raise InvalidInput(message(f"{self.name}.model", self._path, expected, remedy))
+                raise _NoModelError(message(f"{self.name}.model", self._path, expected, remedy))
             self._model = self._loaded(str(self._path))
         return self._model
 
