@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cli_data import LABELS, addresses, bad, good, records_of, run, write_lines
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 import caesura
@@ -420,6 +421,31 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
     assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
     assert "--threshold" in bad("segment", model, text, "--review", out, code=2)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_segment_flags_doubtful_fields_in_one_table(
+    folder: Path, tmp_path: Path, form: str
+) -> None:
+    model, text, out = folder / "model", folder / "new.txt", tmp_path / f"all.{form}"
+    lines = text.read_text().splitlines()
+    sure = caesura.load(model).predict_confident(lines)
+    middle = sorted(min(one.probability for one in some) for some in sure)[len(sure) // 2]
+    said = good("segment", model, text, "-o", out, "--threshold", middle, "--flag").err
+    if form == "csv":
+        rows: Any = list(csv.DictReader(out.read_text().splitlines()))
+    else:
+        rows = parquet.read_table(out).to_pylist()
+    assert [row["text"] for row in rows] == lines
+    expected = [{one.segment.label for one in some if one.probability < middle} for some in sure]
+    assert [set(filter(None, row["doubtful"].split(", "))) for row in rows] == expected
+    assert f"{sum(map(bool, expected))} of them are for review" in said
+    assert not list(tmp_path.glob("*review*"))
+    wrong = ["segment", model, text, "--flag"]
+    assert "--threshold" in bad(*wrong, "-o", out, code=2)
+    assert "a table" in bad(*wrong, "-o", tmp_path / "x.jsonl", "--threshold", 0.5, code=2)
+    more = ["-o", out, "--threshold", 0.5, "--review", tmp_path / "r.csv"]
+    assert "leave --review out" in bad(*wrong, *more, code=2)
 
 
 def test_segment_writes_bars_in_tables_that_are_read_again(folder: Path, tmp_path: Path) -> None:

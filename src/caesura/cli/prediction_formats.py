@@ -50,6 +50,14 @@ class Style(NamedTuple):
     columns: Callable[[], Columns | None] = lambda: None  # of the input, once it is being read
     carries: bool = True  # whether sequences of the input may carry something along
     normalise: Mapping[str, Normaliser] | None = None  # of each label, if values were requested
+    flag_below: float | None = None  # tables name the fields below this probability
+
+    def flag_name(self) -> str | None:
+        """Return the name of the column with the doubtful fields, None where there is none."""
+        name = "doubtful"
+        while name in self.labels:
+            name += " fields"
+        return None if self.flag_below is None else name
 
     def text_name(self, columns: Columns | None) -> str:
         """Return the name of the column with the text."""

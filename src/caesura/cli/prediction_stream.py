@@ -44,9 +44,10 @@ class Run:
             progress(self.sequences)
             kept = []
             for answer in answers:
-                if aside is not None and self._doubtful(answer):
+                doubtful = self.asking.threshold is not None and self._doubtful(answer)
+                self.reviewed += doubtful
+                if doubtful and aside is not None:
                     aside.add(answer, numbers[id(answer.document)])
-                    self.reviewed += 1
                 else:
                     kept.append(answer)
             self.segments += sum(len(answer.segments) for answer in kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,9 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
     """Write predictions as a table, with the other columns of the input."""
     begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
     columns = style.columns()
-    own = [f"p({label})" for label in style.labels] if style.sure else []
+    flag = style.flag_name()
+    own = [] if flag is None else [flag]
+    own += [f"p({label})" for label in style.labels] if style.sure else []
     names, last = table_names(columns, style, own)
     options: dict[str, Any] = {"last": last}
     if form == "parquet":
@@ -61,6 +63,8 @@ def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[st
     if style.normalise is None:
         types |= dict.fromkeys(style.labels, pyarrow.string())
     types |= dict.fromkeys(own, pyarrow.float64())
+    if (flag := style.flag_name()) is not None:
+        types[flag] = pyarrow.string()
     if columns is not None:
         given = columns.types
         plain = {name: pyarrow.string() for name in columns.carried}
@@ -84,12 +88,26 @@ def _row(
         own |= {label: columns_.get(label, [None])[0] for label in labels if label != "text"}
     elif form != "csv":
         own |= {label: cell or None for label, cell in zip(labels, cells, strict=True)}
+    flag = style.flag_name()
+    shares = shares_of(answer, labels) if flag is not None or style.sure else {}
+    if flag is not None:
+        own[flag] = doubtful_of(shares, style.flag_below or 0.0)
     if style.sure:
-        shares = shares_of(answer, labels)
         texts = form in ("csv", "tsv")
         own |= {f"p({y})": f"{p:.4f}" if texts and p is not None else p for y, p in shares.items()}
     names = {*own, *labels}
     return {**renamed(document.carried, names), **own}
+
+
+def doubtful_of(shares: Mapping[str, float | None], threshold: float) -> str:
+    """Return the labels with a probability below a threshold, separated by commas.
+
+    Examples
+    --------
+    >>> doubtful_of({"author": 0.7, "title": 0.5, "date": None}, 0.9)
+    'author, title'
+    """
+    return ", ".join(y for y, p in shares.items() if p is not None and p < threshold)
 
 
 def shares_of(answer: Answer, labels: Sequence[str]) -> dict[str, float | None]:

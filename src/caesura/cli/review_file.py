@@ -9,7 +9,7 @@ from typing import Any
 
 from caesura.cli.prediction_formats import Answer, Style, form_of
 from caesura.cli.prediction_output import line_of
-from caesura.cli.prediction_tables import shares_of, table_names
+from caesura.cli.prediction_tables import doubtful_of, shares_of, table_names
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
@@ -87,10 +87,9 @@ class Review:
         content, *cells = cells_of(document, labels, number - 1, text)
         shares = shares_of(answer, labels)
         rounded = {y: None if p is None else round(p, 4) for y, p in shares.items()}
-        doubtful = [y for y, p in shares.items() if p is not None and p < self.threshold]
         own: dict[str, Any] = {ROW: number, text: content}
         own |= dict(zip(labels, cells, strict=True))
-        own |= {DOUBTFUL: ", ".join(doubtful), CHECKED: None}
+        own |= {DOUBTFUL: doubtful_of(shares, self.threshold), CHECKED: None}
         own |= {f"p({y})": p for y, p in rounded.items()}
         return {**renamed(document.carried, own), **own}
 

@@ -79,6 +79,14 @@ class Asking(NamedTuple):
             "instead. Default: none."
         ),
     ] = None
+    flag: Annotated[
+        bool,
+        typer.Option(
+            "--flag",
+            help="Keep sequences below the threshold in the output, a table, and name their "
+            "doubtful fields in a column, instead of writing a review file.",
+        ),
+    ] = False
     review: Annotated[
         Path | None,
         typer.Option(
@@ -116,6 +124,7 @@ class Asking(NamedTuple):
     "cat new.txt | caesura segment citations.model - --probabilities --to jsonl | head\n"
     "caesura segment products.model products.csv --text-column title -o products.xlsx\n"
     "caesura segment citations.model new.txt -o good.csv --threshold 0.9 --review check.csv\n"
+    "caesura segment citations.model new.txt -o all.csv --threshold 0.9 --flag\n"
     "caesura segment citations.model 'new/*.txt' -o segmented --executor 8"
 )
 def segment(
@@ -227,13 +236,15 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         raise typer.BadParameter("ask for at least one", param_hint="--n-best")
     if asking.n_best is not None and asking.probabilities and form in ("text", "html"):
         warn(f"--probabilities: with --n-best, {form} has that of each answer; jsonl has all")
+    if asking.flag:
+        _check_flag(asking, form)
+        return form, None
     if asking.threshold is None:
         if asking.review is not None:
             wrong = "needs --threshold, below which sequences go to the review file"
             raise typer.BadParameter(wrong, param_hint="--review")
         return form, None
-    if not 0 <= asking.threshold <= 1:
-        raise typer.BadParameter("a probability is 0 to 1", param_hint="--threshold")
+    _check_threshold(asking.threshold)
     if asking.review is None and output == "-":
         wrong = "give --review FILE for sequences below it, or -o FILE"
         raise typer.BadParameter(wrong, param_hint="--threshold")
@@ -246,6 +257,26 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         wrong = f"the review file must be another than {output}"
         raise typer.BadParameter(wrong, param_hint="--review")
     return form, review
+
+
+def _check_flag(asking: Asking, form: str) -> None:
+    """Raise for options that do not go with --flag."""
+    if asking.threshold is None:
+        wrong = "needs --threshold, below which fields are doubtful"
+        raise typer.BadParameter(wrong, param_hint="--flag")
+    if asking.review is not None:
+        wrong = "keeps all sequences in the output; leave --review out"
+        raise typer.BadParameter(wrong, param_hint="--flag")
+    if form not in TABLES:
+        wrong = f"needs a table; use --to {', '.join(TABLES)}"
+        raise typer.BadParameter(wrong, param_hint="--flag")
+    _check_threshold(asking.threshold)
+
+
+def _check_threshold(threshold: float) -> None:
+    """Raise unless a threshold is a probability."""
+    if not 0 <= threshold <= 1:
+        raise typer.BadParameter("a probability is 0 to 1", param_hint="--threshold")
 
 
 def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
@@ -264,6 +295,7 @@ def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
         columns=lambda: getattr(corpus, "columns", None),
         carries=getattr(corpus, "format", "jsonl") in ("jsonl", *CARRYING),
         normalise=values,
+        flag_below=asking.threshold if asking.flag else None,
     )
 
 
@@ -290,6 +322,8 @@ def _report(
         pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
         cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
         note(f"{cut}{pace}: {output}")
+    if run.asking.flag:
+        note(f"{run.reviewed:,} of them are for review: the column doubtful names the fields")
     if review is not None:
         if run.reviewed:
             are = "sequence is" if run.reviewed == 1 else "sequences are"
