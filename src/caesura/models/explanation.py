@@ -101,7 +101,12 @@ class Explanation(NamedTuple):
             "  ".join([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])])
             for row in rows
         ]
-        return "\n".join([head, *lines])
+        return "\n".join([head, *lines, *self._rest()])
+
+    def _rest(self) -> list[str]:
+        """Return a line about the reasons that the table leaves out."""
+        rest = [r.difference for r in self.reasons[SHOWN:] if r.difference]
+        return [f"and {len(rest)} more in .reasons, together {sum(rest):+.2f}"] if rest else []
 
     def _repr_html_(self) -> str:
         """Show the features for and against the segment in a notebook."""
