@@ -547,6 +547,20 @@ def test_a_draft_ends_where_the_objective_does(c1: float) -> None:
     assert states[-1].evaluations == f.evaluations + rough.evaluations
 
 
+def test_the_period_goes_on_across_the_end_of_a_draft() -> None:
+    """A draft that is the objective itself ends after as many iterations as no draft."""
+    f = Logistic(n=60)
+    settings: dict[str, Any] = {"c2": 0.1, "delta": 1e-3, "epsilon": 0.0}
+    plain = run(LBFGS(f, **settings), np.zeros(60))
+    drafted = run(LBFGS(f, draft=f, draft_delta=0.0, **settings), np.zeros(60))
+    assert plain[-1].status == drafted[-1].status == "objective"
+    assert plain[-1].iteration == drafted[-1].iteration
+    assert 0 < sum(state.drafting for state in drafted) < len(drafted)
+    # Single precision cannot resolve so small a delta: the last `period` iterations are in double.
+    fine = run(LBFGS(f, draft=f, c2=0.1, delta=1e-9, epsilon=0.0), np.zeros(60))
+    assert sum(not state.drafting for state in fine) > 10
+
+
 def test_a_draft_that_fails_is_left() -> None:
     f = Logistic()
 

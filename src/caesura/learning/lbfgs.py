@@ -269,9 +269,17 @@ class LBFGS:
         return (before - state.objective) / max(abs(state.objective), 1e-300)
 
     def _undraft(self, state: State) -> State:
-        """Return the state under the full-precision objective, with the same weights and pairs."""
+        """Return the state under the full-precision objective, with the same weights and pairs.
+
+        The objectives of the last iterations move by what the two precisions differ here, so that
+        `period` goes on across the change. They are dropped where `delta` is so small that the
+        rounding errors of single precision could decide.
+        """
         point = self._evaluate(state.w, drafting=False)
-        after = _moved_to(point, state._replace(drafting=False, recent=np.empty(0)))
+        recent = state.recent[:-1] + (point.objective - state.objective)
+        if 4.0 * DRAFT_NOISE * state.scale > self.delta * abs(point.objective):
+            recent = np.empty(0)
+        after = _moved_to(point, state._replace(drafting=False, recent=recent))
         return self._judged(after._replace(evaluations=state.evaluations + 1), after)
 
     def _of_size(self, n: int) -> tuple[Floats, Floats]:
