@@ -444,6 +444,12 @@ def test_segment_flags_doubtful_fields_in_one_table(
     wrong = ["segment", model, text, "--flag"]
     assert "--threshold" in bad(*wrong, "-o", out, code=2)
     assert "a table" in bad(*wrong, "-o", tmp_path / "x.jsonl", "--threshold", 0.5, code=2)
+    named = tmp_path / "in.csv"
+    named.write_text(f'id,doubtful\n1,"{lines[0]}"\n')
+    good("segment", model, named, "-o", tmp_path / "o.csv", "--threshold", 1, "--flag")
+    [row] = csv.DictReader((tmp_path / "o.csv").read_text().splitlines())
+    assert row["doubtful"] == lines[0]
+    assert row["doubtful fields"]
     more = ["-o", out, "--threshold", 0.5, "--review", tmp_path / "r.csv"]
     assert "leave --review out" in bad(*wrong, *more, code=2)
 

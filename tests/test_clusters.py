@@ -1,5 +1,6 @@
 """Dask and Ray with two workers on this machine."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +134,20 @@ def test_ray_adds_along_the_tree(n: int, ray: Any, monkeypatch: pytest.MonkeyPat
     assert found[0] == loss
     assert found[1].tobytes() == total.tobytes()
     assert len(received) == 1  # the driver sees the total only
+
+
+def test_ray_names_an_item_that_workers_die_of(ray: Any) -> None:
+    from caesura.executors.failures import WorkerDiedError, outcomes
+    from caesura.executors.ray import Ray
+
+    def dies_at_two(item: int) -> int:  # here, so that it is sent by value
+        if item == 2:
+            os._exit(1)
+        return 10 * item
+
+    one, two, three = outcomes(Ray(), dies_at_two, [1, 2, 3])
+    assert (one, three) == (10, 30)
+    assert isinstance(two, WorkerDiedError)
 
 
 def test_ray_data(model: Path, frame: pd.DataFrame, ray: Any) -> None:

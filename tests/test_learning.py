@@ -561,6 +561,14 @@ def test_the_period_goes_on_across_the_end_of_a_draft() -> None:
     assert sum(not state.drafting for state in fine) > 10
 
 
+def test_a_draft_that_converges_in_its_last_iteration_has_converged() -> None:
+    def f(w: Floats) -> tuple[float, Floats]:
+        return float(((w - 3) ** 2).sum()) + 1, 2 * (w - 3)
+
+    state = run(LBFGS(f, draft=f, max_iterations=2), np.zeros(3))[-1]
+    assert (state.iteration, state.status) == (2, "gradient")
+
+
 def test_a_draft_that_fails_is_left() -> None:
     f = Logistic()
 

@@ -571,3 +571,16 @@ def test_nothing_is_stored_if_something_fails(model: caesura.SemiCRF, linker: Li
 )
 def test_names_of_people(text: str, names: list[str]) -> None:
     assert split_names(text) == names
+
+
+def test_tuning_leaves_out_halves_without_matches() -> None:
+    texts = ["alpha beta", "alpha bets", "gamma delta", "gamma delto", "zq", "kkk"]
+    rows = [{"a": text} for text in texts]
+    linker = Linker(["a"]).fit(rows, matches=[(0, 1), (2, 3)], tune=True)
+    assert linker.entities(rows) == [0, 0, 2, 2, 4, 5]
+
+
+def test_tuning_without_other_pairs_says_so() -> None:
+    entity = np.array([0, 0, 2, 2, 4, 5])
+    with pytest.raises(InvalidInput, match="tune: got 2 pairs, expected matches and others"):
+        tuned(np.ones((2, 1)), [(0, 1), (2, 3)], entity, 0.1)

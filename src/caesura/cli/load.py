@@ -307,13 +307,17 @@ def _report(done: Loaded, json: bool) -> None:
     """Print a summary of the load."""
     from caesura.records.sql import quoted
 
-    for what, names in (("label", done.renamed), ("input column", done.renamed_columns)):
+    advice = "; --carry chooses the columns to keep"
+    for what, names, remedy in (
+        ("label", done.renamed, ""),
+        ("input column", done.renamed_columns, advice),
+    ):
         if names:
             pairs = ", ".join(f"{old!r} in {new!r}" for old, new in list(names.items())[:_NAMED])
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             note(
                 f"stored in columns with another name, as theirs is taken: the {what}s "
-                f"{pairs}{more}; --carry chooses the columns to keep"
+                f"{pairs}{more}{remedy}"
             )
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")

@@ -52,10 +52,10 @@ class Style(NamedTuple):
     normalise: Mapping[str, Normaliser] | None = None  # of each label, if values were requested
     flag_below: float | None = None  # tables name the fields below this probability
 
-    def flag_name(self) -> str | None:
+    def flag_name(self, columns: Columns | None) -> str | None:
         """Return the name of the column with the doubtful fields, None where there is none."""
         name = "doubtful"
-        while name in self.labels:
+        while name in (*self.labels, self.text_name(columns)):
             name += " fields"
         return None if self.flag_below is None else name
 

@@ -40,7 +40,7 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
     """Write predictions as a table, with the other columns of the input."""
     begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
     columns = style.columns()
-    flag = style.flag_name()
+    flag = style.flag_name(columns)
     own = [] if flag is None else [flag]
     own += [f"p({label})" for label in style.labels] if style.sure else []
     names, last = table_names(columns, style, own)
@@ -63,7 +63,7 @@ def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[st
     if style.normalise is None:
         types |= dict.fromkeys(style.labels, pyarrow.string())
     types |= dict.fromkeys(own, pyarrow.float64())
-    if (flag := style.flag_name()) is not None:
+    if (flag := style.flag_name(columns)) is not None:
         types[flag] = pyarrow.string()
     if columns is not None:
         given = columns.types
@@ -88,7 +88,7 @@ def _row(
         own |= {label: columns_.get(label, [None])[0] for label in labels if label != "text"}
     elif form != "csv":
         own |= {label: cell or None for label, cell in zip(labels, cells, strict=True)}
-    flag = style.flag_name()
+    flag = style.flag_name(columns)
     shares = shares_of(answer, labels) if flag is not None or style.sure else {}
     if flag is not None:
         own[flag] = doubtful_of(shares, style.flag_below or 0.0)

@@ -323,7 +323,7 @@ def _report(
         cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
         note(f"{cut}{pace}: {output}")
     if run.asking.flag:
-        note(f"{run.reviewed:,} of them are for review: the column doubtful names the fields")
+        note(f"{run.reviewed:,} of them are for review: a column names their doubtful fields")
     if review is not None:
         if run.reviewed:
             are = "sequence is" if run.reviewed == 1 else "sequences are"

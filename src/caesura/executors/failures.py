@@ -10,7 +10,9 @@ from caesura.errors import CaesuraError
 if TYPE_CHECKING:
     from caesura.executors import Executor
 
-__all__ = ["WorkerDiedError", "outcomes"]
+__all__ = ["DEATHS", "WorkerDiedError", "outcomes"]
+
+DEATHS = 5  # of workers in one task, one after the other, before it is given up
 
 
 class WorkerDiedError(CaesuraError):

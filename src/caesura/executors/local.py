@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from caesura.executors.failures import WorkerDiedError
+from caesura.executors.failures import DEATHS, WorkerDiedError
 from caesura.executors.shards import share
 from caesura.executors.tree import Tree
 
 __all__ = ["Here", "Processes"]
-
-DEATHS = 5  # of a worker, one after the other, before it is given up
 
 
 class Here:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from caesura.executors.failures import DEATHS, WorkerDiedError
 from caesura.executors.shards import Held, share
 from caesura.executors.tree import Tree, added
 
@@ -69,6 +70,9 @@ class Ray:
 
     def __init__(self) -> None:
         ray = self._ray = _connected()
+        # Made once: Ray sends each remote function to the workers. Actors hold all processors, so
+        # that additions must not wait for one.
+        self._add = ray.remote(num_cpus=0, max_retries=-1)(added).remote
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
@@ -80,8 +84,7 @@ class Ray:
     def map_reduce(self, handle: list[Any], function: Callable[[Any, Any], Any], w: Any) -> Any:
         """Return the sum of ``function(shard, w)`` over all shards, added up in the cluster."""
         sent = self._ray.put(w)
-        # Actors hold all processors, so additions must not wait for one.
-        tree = Tree(self._ray.remote(num_cpus=0, max_retries=-1)(added).remote)
+        tree = Tree(self._add)
         for actor, held, sizes in handle:
             call = actor.reduce.options(num_returns=len(sizes))
             sums = call.remote(held, function, sent)
@@ -92,6 +95,15 @@ class Ray:
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Yield ``function(item)`` for each item, in order."""
         sent = self._ray.put(function)
-        task = self._ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_call)
+        task = self._ray.remote(num_cpus=1, max_retries=DEATHS - 1, retry_exceptions=False)(_call)
+        errors = self._ray.exceptions
         for found in [task.remote(sent, item) for item in items]:
-            yield self._ray.get(found)
+            try:
+                result = self._ray.get(found)
+            except (errors.WorkerCrashedError, errors.OutOfMemoryError) as error:
+                raise WorkerDiedError(
+                    f"executor: workers died {DEATHS} times in the same task "
+                    f"({type(error).__name__}); look for a lack of memory, and use smaller parts "
+                    "or fewer workers"
+                ) from None
+            yield result

@@ -256,7 +256,8 @@ class LBFGS:
             least = max(self.draft_delta * abs(state.objective), DRAFT_NOISE * state.scale)
             slow = state.iteration > before.iteration and before.objective - state.objective < least
             if status or slow:
-                state, status = self._undraft(state), ""
+                state = self._undraft(state)
+                status = state.status
         if not status and state.iteration >= self._most():
             status = "max_iterations"
         return state._replace(status=status or state.status)

@@ -17,13 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 from caesura.records.pairs import Pair, logistic, merged
 
 __all__ = ["Settings", "checked_entities", "fitted", "tuned"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 PENALTIES = (1.0, 10.0)  # factors of c2
 THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 ROUNDS = 2  # of two-fold cross-validation
@@ -57,7 +58,7 @@ def fitted(X: Floats, pairs: Sequence[Pair], entity: Ints, settings: Settings) -
     settings : Settings
         The threshold is not part of the weights.
     """
-    i, j = np.array(pairs).T
+    i, j = np.array(pairs).reshape(-1, 2).T
     weights = np.ones(len(pairs))
     if settings.balanced:
         others = np.maximum(np.bincount(entity)[entity] - 1, 1)  # mentions of the same entity
@@ -68,13 +69,16 @@ def fitted(X: Floats, pairs: Sequence[Pair], entity: Ints, settings: Settings) -
 
 def tuned(X: Floats, pairs: Sequence[Pair], entity: Ints, c2: float) -> Settings:
     """Return the settings with the highest mean F1 in cross-validation; see `fitted`."""
-    i, j = np.array(pairs).T
+    i, j = np.array(pairs, np.int64).reshape(-1, 2).T
+    folds = list(_folds(i, j, entity))
+    if not folds:
+        came, expected = f"{len(pairs)} pairs", "matches and others in both halves of the entities"
+        raise InvalidInput(f"tune: got {came}, expected {expected}; give more records")
     best, chosen = -1.0, Settings(c2)
     for factor, balanced in product(PENALTIES, (False, True)):
         settings = Settings(c2 * factor, balanced)
         totals = np.zeros((ROUNDS, len(THRESHOLDS), 3))
-        for number, asked in _halves(entity):
-            learn, ask = ~asked[i] & ~asked[j], asked[i] & asked[j]
+        for number, asked, learn, ask in folds:
             some = [pairs[k] for k in np.flatnonzero(learn).tolist()]
             scores = X[ask] @ fitted(X[learn], some, entity, settings)
             some = [pairs[k] for k in np.flatnonzero(ask).tolist()]
@@ -98,10 +102,22 @@ def checked_entities(known: set[Pair], count: int, one_set: bool) -> Ints:
             return entity
         came, advice = f"{len(several)} entities", "give more records, or leave tune off"
     expected = "one set with four entities or more, two of which have several records"
-    raise InvalidInput(message("tune", came, expected, advice))
+    raise InvalidInput(f"tune: got {came}, expected {expected}; {advice}")
 
 
-def _halves(entity: Ints) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+def _folds(i: Ints, j: Ints, entity: Ints) -> Iterator[tuple[int, Bools, Bools, Bools]]:
+    """Yield the halves to ask about, with the pairs to learn from and those to ask about.
+
+    Halves whose other half has no matches, or nothing but matches, are left out.
+    """
+    same = entity[i] == entity[j]
+    for number, asked in _halves(entity):
+        learn, ask = ~asked[i] & ~asked[j], asked[i] & asked[j]
+        if same[learn].any() and not same[learn].all():
+            yield number, asked, learn, ask
+
+
+def _halves(entity: Ints) -> Iterator[tuple[int, Bools]]:
     """Yield the number of a round, and which records are in one half of the entities."""
     for number in range(ROUNDS):
         found = np.unique(entity).tolist()
