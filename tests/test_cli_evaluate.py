@@ -157,6 +157,18 @@ def test_confusions_of_many_labels_are_a_list(tmp_path: Path) -> None:
     assert re.search(r"^label1 +1 +0 +0$", out, re.MULTILINE)
 
 
+def test_worst_sequences_have_their_ids(tmp_path: Path) -> None:
+    corpora.write(tmp_path / "train.jsonl", addresses(10, 1))
+    good("train", tmp_path / "train.jsonl", "-o", tmp_path / "m", "--max-iterations", 1)
+    rows = "id,text,town\nA7,Leeds 1,Leeds\nA8,York 2,York\n"
+    (tmp_path / "gold.csv").write_text(rows)
+    options = ["--text-column", "text", "--labels", "town", "--worst", 2]
+    out = good("evaluate", tmp_path / "m", tmp_path / "gold.csv", *options).out
+    ids = re.findall(r"^sequence (\d):.*\n  id: (A\d)$", out, re.MULTILINE)
+    assert {("1", "A7"), ("2", "A8")} >= set(ids)
+    assert ids
+
+
 def test_worst_sequences_are_those_of_the_page(tmp_path: Path) -> None:
     """The same ones, in the same order, with the same words, and the text as it was written."""
     gold = addresses(12, 3)

@@ -30,6 +30,7 @@ __all__ = ["evaluate"]
 
 _WIDEST = 10  # labels of a confusion matrix that fits a terminal
 _MOST = 20  # confusions that are listed in place of a larger one
+_CARRIED = 3  # other columns of the input that are shown of a sequence
 
 
 class Showing(NamedTuple):
@@ -231,6 +232,9 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
     for i, wrong in scoring.worst(gold, found, count):
         say(f"\nsequence {i + 1}: {wrong}")
         document = gold[i]
+        carried = list(document.carried.items())[:_CARRIED]
+        if carried:
+            say("  " + ", ".join(f"{shown(str(k))}: {shown(str(v)[:60])}" for k, v in carried))
         for head, segments in (("gold     ", document.segments or ()), ("predicted", found[i])):
             said_so = text(*as_written(document, segments), labels=labels, width=10**9)
             print(f"  {head} {said_so}")  # it has its own colours
