@@ -89,9 +89,8 @@ class Explanation(NamedTuple):
             f"ahead of {others} by {self.margin:.2f}"
         )
         rows: list[tuple[str, ...]] = [("feature", "for", "answer", "runner-up", "difference")]
-        for r in (r for r in self.reasons[:SHOWN] if r.difference):
-            numbers = (f"{x:+.2f}" for x in (r.answer, r.runner_up, r.difference))
-            rows.append((r.feature, r.states, *numbers))
+        told = [r for r in self.reasons[:SHOWN] if r.difference]
+        rows += [(*r[:2], *(f"{x:+.2f}" for x in (*r[2:], r.difference))) for r in told]
         return head, rows
 
     def __str__(self) -> str:
@@ -101,12 +100,9 @@ class Explanation(NamedTuple):
             "  ".join([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])])
             for row in rows
         ]
-        return "\n".join([head, *lines, *self._rest()])
-
-    def _rest(self) -> list[str]:
-        """Return a line about the reasons that the table leaves out."""
-        rest = [r.difference for r in self.reasons[SHOWN:] if r.difference]
-        return [f"and {len(rest)} more in .reasons, together {sum(rest):+.2f}"] if rest else []
+        if rest := [r.difference for r in self.reasons[SHOWN:] if r.difference]:
+            lines.append(f"and {len(rest)} more in .reasons, together {sum(rest):+.2f}")
+        return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
         """Show the features for and against the segment in a notebook."""
@@ -172,8 +168,8 @@ def explanations(
         reasons = reasons_of(contest.path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
-        text = document.text_of(segment)
         runner_up = [] if other is None else _new_segments(contest, starts, other, named)
+        text = document.text_of(segment)
         out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out
 
@@ -195,8 +191,7 @@ def _new_segments(
     b = path[last - 1].end if last else 0
     near = slice(max(bisect_left(starts, a) - 1, 0), bisect_right(starts, b))
     beside = [s for s in said[near] if s.end >= a]
-    start = min([a, *(s.start for s in beside)])
-    end = max([b, *(s.end for s in beside)])
+    start, end = min([a, *(s.start for s in beside)]), max([b, *(s.end for s in beside)])
     while first > 0 and path[first - 1].start >= start:
         first -= 1
     while last < len(path) and path[last].end <= end:
