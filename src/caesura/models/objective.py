@@ -98,6 +98,17 @@ class Corpora:
 
     def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[Any]) -> PathState:
         """Return the state after an update for each of these sequences."""
+        after, run = self._passed(rule, state, order)
+        if rule.name != "svm":
+            return after
+        objective = run.penalty + run.hinge(self._threads)
+        blocks: dict[str, Any] = dict(zip(BLOCKS, run.blocks(), strict=True))
+        return after._replace(objective=objective, gap=objective - run.dual, **blocks)
+
+    def _passed(
+        self, rule: PathRule, state: PathState, order: npt.NDArray[Any]
+    ) -> tuple[PathState, _kernels.PathPass]:
+        """Return the state after a pass, for the SVM without its objective and dual variables."""
         last, self._path = self._path, None
         run = last[1] if last is not None and last[0] is state.w else self._path_pass(rule, state)
         run.loss, run.mistakes = 0.0, 0
@@ -118,11 +129,7 @@ class Corpora:
             steps=run.done,
             mistakes=run.mistakes,
         )
-        if rule.name != "svm":
-            return after
-        objective = run.penalty + run.hinge(self._threads)
-        blocks: dict[str, Any] = dict(zip(BLOCKS, run.blocks(), strict=True))
-        return after._replace(objective=objective, gap=objective - run.dual, **blocks)
+        return after, run
 
     def proximal(self, rule: PathRule, w: Floats, order: npt.NDArray[Any]) -> tuple[Floats, int]:
         """Return the weights after a pass of the SVM with a penalty on the distance from `w`.
@@ -131,7 +138,7 @@ class Corpora:
         """
         centre = w if self._centre is None else self._centre + w
         near = Corpora(self._objective, self._threads, centre=centre, first=self._first)
-        after = near.follow(rule, FrankWolfe(near).start(np.zeros_like(w)), order)
+        after, _ = near._passed(rule, FrankWolfe(near).start(np.zeros_like(w)), order)
         return w + after.w, after.mistakes
 
     def _path_pass(self, rule: PathRule, state: PathState) -> _kernels.PathPass:

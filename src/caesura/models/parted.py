@@ -147,10 +147,11 @@ class PartedModel(Model):
             expected = "None or a list of patterns for fit_parts"
             raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
         if self._approximates(n_parts):
+            alone = "blocks of the data" if self.learner == "svm" else f"each of {n_parts} parts"
+            exact = "cutting-plane" if self.learner == "svm" else "lbfgs"
             warnings.warn(
-                f"learner: {self.learner!r} is trained on each of {n_parts} parts alone, and "
-                "weights are averaged after each pass, which approximates fit. Use 'lbfgs' for "
-                "the same result as fit",
+                f"learner: {self.learner!r} is trained on {alone} alone, and weights are averaged "
+                f"after each pass, which approximates fit; {exact!r} is exact on parts",
                 stacklevel=3,
             )
 
