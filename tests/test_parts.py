@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,16 @@ def test_own_executor_and_own_parts(documents: Any, parts: Any, expected: SemiCR
     given[0] = ([d.tokens for d in parts[0]], [list(d.segments) for d in parts[0]])
     assert same(SemiCRF(**SETTINGS).fit_parts(given, executor=mine), expected)
     assert mine.calls > 10
+
+
+def test_threads_of_one_process_have_the_same_bits(parts: Any, expected: SemiCRF) -> None:
+    class Threads(Here):
+        def map(self, function: Any, items: Any) -> Any:
+            with ThreadPoolExecutor(4) as pool:
+                yield from pool.map(function, items)
+
+    for _ in range(5):
+        assert same(SemiCRF(**SETTINGS).fit_parts(parts, executor=Threads()), expected)
 
 
 def test_mixed_precision_and_warm_starts(documents: Any, parts: Any) -> None:

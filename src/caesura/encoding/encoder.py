@@ -108,6 +108,10 @@ class Encoder(KnownAttributes):
 
     def forget(self) -> None:
         """Clear the cache of words, but keep the numbering of their values."""
+        with self._lock:  # another thread may be encoding
+            self._forget()
+
+    def _forget(self) -> None:
         self._words.forget()
         self._frozen = False
 
@@ -225,7 +229,7 @@ class Encoder(KnownAttributes):
             grow = grow and len(self) < self._extractor.limit
             full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
             if full or (grow and self._frozen):
-                self.forget()  # a word that was not known may become known
+                self._forget()  # a word that was not known may become known
             self._frozen = not grow
             batch = make()
             columns = self._columns(batch, grow, None if words is None else words.needed)
@@ -286,7 +290,7 @@ def _unlock_in_child() -> None:
     """
     for encoder in list(_ALL):
         if encoder._lock.locked():
-            encoder.forget()  # the tables of words may be half written
+            encoder._forget()  # the tables of words may be half written
         encoder._lock = Lock()
 
 

@@ -83,7 +83,7 @@ class SpanEncoder(Encoder):
         corpus = self.corpus_kind() if corpus is None else corpus
         with self._lock:
             if len(self._words) > MOST_WORDS or (grow and self._frozen):
-                self.forget()
+                self._forget()
             self._frozen = not grow
             batch = make()
             columns = self._columns(batch, grow, None)

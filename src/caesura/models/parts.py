@@ -205,14 +205,15 @@ def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters |
 
 def prepared(recipe: Recipe) -> tuple[Encoder, Any]:
     """Return the encoder, and the weights where they are known."""
-    if recipe.key not in _remembered:
-        assert recipe.attributes is not None
-        encoder = Encoder(recipe.features)
-        encoder.restore(recipe.attributes)
-        parameters = None if recipe.pairs is None else known_parameters(recipe, encoder)
-        remember(recipe, encoder, parameters)
-        return encoder, parameters
-    return _remembered[recipe.key]
+    known = _remembered.get(recipe.key)  # one look: another thread may clear the cache
+    if known is not None:
+        return known
+    assert recipe.attributes is not None
+    encoder = Encoder(recipe.features)
+    encoder.restore(recipe.attributes)
+    parameters = None if recipe.pairs is None else known_parameters(recipe, encoder)
+    remember(recipe, encoder, parameters)
+    return encoder, parameters
 
 
 def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
