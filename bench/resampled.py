@@ -1,7 +1,7 @@
 """Training on a corpus of any size: growth with the data, and memory far below the data.
 
     python bench/resampled.py [--data ../shared/data] growth [--tokens 1000000] [--shards 1 2 4 8]
-    python bench/resampled.py [--data ../shared/data] memory [--tokens 20000000] [--limit 1000]
+    python bench/resampled.py [--data ../shared/data] memory [--tokens 30000000] [--limit 130]
 
 The corpus is made of the sentences of CoNLL-2000, drawn with replacement; in a share of its tokens,
 the word is replaced by one with the same part of speech, or by one that is nowhere else.  The
@@ -10,9 +10,9 @@ model is a semi-CRF for noun phrases.
 `growth` trains in two processes on more and more shards of two parts each, and prints the seconds
 until the first iteration, those of an iteration, and the peak of memory of the driver.
 
-`memory` trains on parts that lie in memory-mapped files, with the default c2, until the objective
-falls by less than `--delta` in ten iterations, in a process whose memory is limited from its start.
-The limit is a control group (which needs root): it counts the pages of mapped files and of files
+`memory` trains on parts that lie in memory-mapped files, until the objective falls by less than
+`--delta` in ten iterations, in a process whose memory is limited from its start.  The penalty grows
+with the number of times that the sentences of CoNLL-2000 are repeated.  The limit is a control group (which needs root): it counts the pages of mapped files and of files
 that are read, too, takes them back when it is reached, and ends the process if that is not enough.
 """
 
@@ -209,7 +209,7 @@ def memory(given: argparse.Namespace, place: Path) -> None:
     print(f"made in {time.perf_counter() - began:.0f} s", flush=True)
     _forget(parts)
     with _limited(given.limit) as group:
-        settings = {"delta": given.delta, "max_iterations": given.iterations}
+        settings = {"c2": given.c2, "delta": given.delta, "max_iterations": given.iterations}
         found = _alone(parts, group, executor=None, folder=str(place), **settings)
         print(f"limit: {given.limit} MB, a {found['encoded_mb'] / given.limit:.1f}th of the corpus")
         print(f"peak of the control group: {_peak(group)}")
@@ -236,9 +236,10 @@ def main() -> None:
     grow.add_argument("--shards", type=int, nargs="+", default=[1, 2, 4, 8])
     grow.add_argument("--iterations", type=int, default=10)
     limits = commands.add_parser("memory")
-    limits.add_argument("--tokens", type=int, default=20_000_000)
-    limits.add_argument("--limit", type=int, default=1000, help="of memory, in megabytes")
-    limits.add_argument("--delta", type=float, default=1e-4, help="where L-BFGS ends")
+    limits.add_argument("--tokens", type=int, default=30_000_000)
+    limits.add_argument("--limit", type=int, default=130, help="of memory, in megabytes")
+    limits.add_argument("--c2", type=float, default=140.0, help="the penalty")
+    limits.add_argument("--delta", type=float, default=1e-5, help="where L-BFGS ends")
     limits.add_argument("--iterations", type=int, help="at most")
     one = commands.add_parser("one")
     one.add_argument("run", type=json.loads)
