@@ -12,8 +12,9 @@ until the first iteration, those of an iteration, and the peak of memory of the 
 
 `memory` trains on parts that lie in memory-mapped files, until the objective falls by less than
 `--delta` in ten iterations, in a process whose memory is limited from its start.  The penalty grows
-with the number of times that the sentences of CoNLL-2000 are repeated.  The limit is a control group (which needs root): it counts the pages of mapped files and of files
-that are read, too, takes them back when it is reached, and ends the process if that is not enough.
+with the number of times that the sentences of CoNLL-2000 are repeated.  The limit is a control
+group (which needs root): it counts the pages of mapped files and of files that are read, too, takes
+them back when it is reached, and ends the process if that is not enough.
 """
 
 from __future__ import annotations

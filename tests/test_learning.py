@@ -103,10 +103,15 @@ def two_loops(gradient: Floats, s: list[Floats], y: list[Floats], rho: Floats) -
     return -q
 
 
+def single(x: Floats) -> Floats:
+    return x.astype(np.float32).astype(np.float64)
+
+
 def vectors(n: int, pairs: int, seed: int) -> tuple[Floats, list[Floats], list[Floats], Floats]:
+    """Return a gradient, and pairs that single precision can hold."""
     random = np.random.default_rng(seed)
-    s = [random.standard_normal(n) for _ in range(pairs)]
-    y = [one * (0.5 + random.random(n)) for one in s]
+    s = [single(random.standard_normal(n)) for _ in range(pairs)]
+    y = [single(one * (0.5 + random.random(n))) for one in s]
     rho = np.array([1 / (a @ b) for a, b in zip(s, y, strict=True)])
     return random.standard_normal(n), s, y, rho
 
@@ -157,13 +162,26 @@ def test_dot_is_that_of_numpy(n: int, seed: int) -> None:
     assert abs(_kernels.dot(a, b, 1) - exact) <= 1e-14 * float(np.abs(a * b).sum())
 
 
+@given(SIZES, st.integers(0, 2**32))
+def test_correction_pairs_are_those_of_numpy(n: int, seed: int) -> None:
+    ends = np.random.default_rng(seed).standard_normal((4, n))
+    s, y = np.empty((2, n), np.float32)
+    products = _kernels.correction_pair(*ends, 1, s, y)
+    expected = single(ends[0] - ends[1]), single(ends[2] - ends[3])
+    assert (s == expected[0]).all()
+    assert (y == expected[1]).all()
+    for found, (a, b) in zip(products, ((0, 0), (1, 1), (0, 1)), strict=True):
+        terms = expected[a] * expected[b]
+        assert abs(found - math.fsum(terms)) <= 1e-14 * float(np.abs(terms).sum())
+
+
 @pytest.mark.parametrize("n", [1000, 4096 * 16, 300_001])
 def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
     gradient, s, y, rho = vectors(n, 3, 0)
     c1, c2 = np.array([0.3]), np.random.default_rng(1).random(n)
     answers = []
     for n_threads in (1, 2, 3, 7):
-        outs = np.zeros((6, n))
+        outs, pair = np.zeros((5, n)), np.zeros((2, n), np.float32)
         sparse = np.where(np.abs(s[0]) > 1, s[0], 0.0)
         numbers = [
             _kernels.dot(s[0], y[0], n_threads),
@@ -171,10 +189,10 @@ def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
             _kernels.direction(gradient, s, y, rho, sparse, c1, n_threads, outs[1]),
             _kernels.penalise(sparse, gradient, c1, c2, n_threads, outs[2]),
             _kernels.move(sparse, outs[1], 0.7, gradient, c1, n_threads, outs[4]),
-            _kernels.subtract(s[1], y[1], n_threads, outs[5]),
+            _kernels.correction_pair(s[1], y[1], s[2], y[2], n_threads, *pair),
         ]
         _kernels.pseudo_gradient(sparse, gradient, c1, n_threads, outs[3])
-        answers.append((str(numbers), outs))
+        answers.append((str(numbers), outs, pair))
     for other in answers[1:]:
         assert same_bits(answers[0], other)
 

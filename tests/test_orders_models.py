@@ -247,11 +247,11 @@ def test_patterns_grow_where_they_help() -> None:
 def test_nothing_grows_where_the_penalty_is_high() -> None:
     xs, ys = cycles(40, 0)
     options: dict[str, Any] = {"scheme": None, "outside": "none", "c2": 0.1, "order": 3}
-    options["penalties"] = {"patterns": (1e5, 0.1)}
+    options |= {"penalties": {"patterns": (1e5, 0.1)}, "delta": 1e-9}
     model = ChainCRF([word[0]], patterns="grow", **options).fit(xs, ys)
     assert not patterns_of(model)
     plain = ChainCRF([word[0]], patterns=[], **options).fit(xs, ys)
-    assert close(model.history_[-1].objective, plain.history_[-1].objective, 1e-4)
+    np.testing.assert_allclose(model.weights_, plain.weights_, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,6 +67,23 @@ Array<std::int32_t> intern(Interner& self, nb::sequence words, bool grow) {
   return given(std::move(ids));
 }
 
+// The inverse of texts_of.
+Array<std::int32_t> add_texts(Interner& self, Vector<std::uint8_t> bytes,
+                              Vector<std::int32_t> sizes) {
+  const auto* at = reinterpret_cast<const char*>(bytes.data());
+  std::size_t left = bytes.shape(0);
+  std::vector<std::int32_t> ids;
+  ids.reserve(sizes.shape(0));
+  for (std::size_t k = 0; k < sizes.shape(0); ++k) {
+    require(sizes(k) >= 0 && static_cast<std::size_t>(sizes(k)) <= left, "sizes: out of range");
+    const std::string_view text(at, static_cast<std::size_t>(sizes(k)));
+    ids.push_back(self.add(text));
+    at += text.size();
+    left -= text.size();
+  }
+  return given(std::move(ids));
+}
+
 // -- corpora
 // ----------------------------------------------------------------------------------------
 
@@ -196,7 +213,9 @@ void bind_encoding(nb::module_& m) {
           },
           "id"_a)
       .def("texts", &texts_of, "ids"_a,
-           "The bytes of some texts, one after the other, and how many each has.");
+           "The bytes of some texts, one after the other, and how many each has.")
+      .def("add_texts", &add_texts, "bytes"_a, "sizes"_a,
+           "The numbers of texts in the form of `texts`, which become known.");
 
   nb::class_<Corpus>(m, "Corpus", "Encoded sequences: attributes on rows.")
       .def(nb::init<>())

@@ -15,6 +15,8 @@ namespace {
 
 using In = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatsIn = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatsOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // The size that all arrays have, which must be one.
 template <class First, class... Rest>
@@ -29,12 +31,12 @@ Penalty penalty_of(const In& c, std::int64_t n) {
   return Penalty{c.data(), size};
 }
 
-double bound_direction(In gradient, const std::vector<In>& s, const std::vector<In>& y, In rho,
-                       In w, In c1, int n_threads, Out out) {
+double bound_direction(In gradient, const std::vector<FloatsIn>& s, const std::vector<FloatsIn>& y,
+                       In rho, In w, In c1, int n_threads, Out out) {
   const std::int64_t n = size_of(gradient, w, out);
   if (s.size() != y.size() || s.size() != rho.shape(0))
     throw nb::value_error("pairs: sizes differ");
-  std::vector<const double*> s_data, y_data;
+  std::vector<const float*> s_data, y_data;
   for (std::size_t i = 0; i < s.size(); ++i) {
     size_of(gradient, s[i], y[i]);
     s_data.push_back(s[i].data());
@@ -60,8 +62,8 @@ void caesura::bind_vectors(nb::module_& m) {
   m.def("direction", &bound_direction, "gradient"_a, "s"_a, "y"_a, "rho"_a, "w"_a, "c1"_a,
         "n_threads"_a, "out"_a.noconvert(),
         nb::sig(
-            "def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], "
-            "y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], "
+            "def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float32]], "
+            "y: Sequence[NDArray[numpy.float32]], rho: NDArray[numpy.float64], "
             "w: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, "
             "out: NDArray[numpy.float64]) -> float"),
         "out = -H gradient by the two-loop recursion over the pairs, oldest first, and 0 where c1 "
@@ -102,11 +104,17 @@ void caesura::bind_vectors(nb::module_& m) {
       "w"_a, "d"_a, "step"_a, "gradient"_a, "c1"_a, "n_threads"_a, "out"_a.noconvert(),
       "out = w + step d, kept in its orthant where c1 > 0; returns gradient.(out - w).");
   m.def(
-      "subtract",
-      [](In a, In b, int n_threads, Out out) {
-        const std::int64_t n = size_of(a, b, out);
-        const Released release;
-        return subtract(a.data(), b.data(), n, n_threads, out.data());
+      "correction_pair",
+      [](In w, In w0, In g, In g0, int n_threads, FloatsOut s, FloatsOut y) {
+        const std::int64_t n = size_of(w, w0, g, g0, s, y);
+        PairProducts found;
+        {
+          const Released release;
+          found = correction_pair(w.data(), w0.data(), g.data(), g0.data(), n, n_threads, s.data(),
+                                  y.data());
+        }
+        return std::make_tuple(found.ss, found.yy, found.sy);
       },
-      "a"_a, "b"_a, "n_threads"_a, "out"_a.noconvert(), "out = a - b; returns out.out.");
+      "w"_a, "w0"_a, "g"_a, "g0"_a, "n_threads"_a, "s"_a.noconvert(), "y"_a.noconvert(),
+      "s = w - w0, y = g - g0, in single precision; returns s.s, y.y and s.y.");
 }

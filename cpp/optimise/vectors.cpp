@@ -8,6 +8,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace caesura {
@@ -23,6 +24,7 @@ constexpr double kLeastCurvature = 1e-8;  // of s.y, the part among the free wei
 // ---- two doubles at a time, or one ----
 
 using Two = double __attribute__((vector_size(16)));
+using TwoFloats = float __attribute__((vector_size(8)));
 
 template <class V>
 V load(const double* p) {
@@ -31,8 +33,25 @@ V load(const double* p) {
   return v;
 }
 template <class V>
+V load(const float* p) {
+  if constexpr (std::is_same_v<V, Two>) {
+    TwoFloats v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Two);
+  } else {
+    return *p;
+  }
+}
+template <class V>
 void store(double* p, V v) {
   std::memcpy(p, &v, sizeof v);
+}
+// Stores the values in single precision, and returns what they became.
+inline double store_rounded(float* p, double v) { return *p = static_cast<float>(v); }
+inline Two store_rounded(float* p, Two v) {
+  const TwoFloats rounded = __builtin_convertvector(v, TwoFloats);
+  std::memcpy(p, &rounded, sizeof rounded);
+  return __builtin_convertvector(rounded, Two);
 }
 inline double absolute(double x) { return std::fabs(x); }
 inline Two absolute(Two x) { return x < 0.0 ? -x : x; }
@@ -210,9 +229,8 @@ V pseudo(V w, V g, V c1) {
   return w > 0.0 ? up : (w < 0.0 ? down : at_zero);
 }
 
-}  // namespace
-
-double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
+template <class Real>
+double product(const Real* a, const Real* b, std::int64_t n, int n_threads) {
   return one_pass<1>(n, n_threads,
                      [=](auto v, std::int64_t i) {
                        using V = decltype(v);
@@ -221,8 +239,6 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
       .v[0];
 }
 
-namespace {
-
 // The newest pair is k - 1.  Each pass makes the next q, and the product that the pass after it
 // needs:
 //   q = g;               for i = k-1 .. 0:  alpha_i = rho_i s_i.q,  q = q - alpha_i y_i
@@ -230,10 +246,10 @@ namespace {
 //                        for i = 0 .. k-1:  beta = rho_i y_i.q,     q = q + (alpha_i - beta) s_i
 //   d = -q
 // 2k + 1 passes; gamma is multiplied in by the pass after the turn.
-double two_loops(const double* gradient, const double* const* s, const double* const* y,
+double two_loops(const double* gradient, const float* const* s, const float* const* y,
                  const double* rho, int pairs, std::int64_t n, int n_threads, double* d) {
   const int k = pairs;
-  const auto last_pass = [=](Part& part, const double* q, const double* s_last, double scale,
+  const auto last_pass = [=](Part& part, const double* q, const float* s_last, double scale,
                              double c) {
     return part.pass<1>([=](auto v, std::int64_t i) {  // -(q + c s)
       using V = decltype(v);
@@ -245,7 +261,7 @@ double two_loops(const double* gradient, const double* const* s, const double* c
   const auto slope_of = [&](Part& part) {
     if (k == 0) return last_pass(part, gradient, nullptr, 1.0, 0.0).v[0];
     std::vector<double> alpha(k);
-    const double* newest = s[k - 1];
+    const float* newest = s[k - 1];
     double product = part.pass<1>([=](auto v, std::int64_t i) {
                            using V = decltype(v);
                            return Terms<V, 1>{{load<V>(newest + i) * load<V>(gradient + i)}};
@@ -255,7 +271,8 @@ double two_loops(const double* gradient, const double* const* s, const double* c
     const double* q = gradient;
     for (int i = k - 1; i >= 0; --i) {
       alpha[i] = rho[i] * product;
-      const double a = alpha[i], *y_i = y[i], *next = i > 0 ? s[i - 1] : y[0];
+      const double a = alpha[i];
+      const float *y_i = y[i], *next = i > 0 ? s[i - 1] : y[0];
       const auto sums = part.pass<2>([=](auto v, std::int64_t j) {
         using V = decltype(v);
         const V y_j = load<V>(y_i + j), q_j = load<V>(q + j) - a * y_j;
@@ -269,7 +286,8 @@ double two_loops(const double* gradient, const double* const* s, const double* c
     double scale = 1.0 / (rho[k - 1] * yy);
     product *= scale;
     for (int i = 0; i < k - 1; ++i) {
-      const double c = alpha[i] - rho[i] * product, gamma = scale, *s_i = s[i], *next = y[i + 1];
+      const double c = alpha[i] - rho[i] * product, gamma = scale;
+      const float *s_i = s[i], *next = y[i + 1];
       product = part.pass<1>([=](auto v, std::int64_t j) {
                       using V = decltype(v);
                       const V q_j = gamma * load<V>(d + j) + c * load<V>(s_i + j);
@@ -291,7 +309,11 @@ double two_loops(const double* gradient, const double* const* s, const double* c
 
 }  // namespace
 
-double direction(const double* gradient, const double* const* s, const double* const* y,
+double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
+  return product(a, b, n, n_threads);
+}
+
+double direction(const double* gradient, const float* const* s, const float* const* y,
                  const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
                  int n_threads, double* d) {
   if (c1.size == 0) return two_loops(gradient, s, y, rho, pairs, n, n_threads, d);
@@ -300,26 +322,25 @@ double direction(const double* gradient, const double* const* s, const double* c
     if (gradient[i] != 0.0) free.push_back(i);
   }
   const auto m = static_cast<std::int64_t>(free.size());
-  std::vector<double> rows(static_cast<std::size_t>(m) * (2 * pairs + 2)), kept_rho;
-  const auto gather = [&](const double* from, double* to) {
+  const auto gather = [&](const auto* from, auto* to) {
     for (std::int64_t k = 0; k < m; ++k) to[k] = from[free[k]];
   };
-  double* at = rows.data();
-  double *g = at, *out = at += m;
-  gather(gradient, g);
-  std::vector<const double*> kept_s, kept_y;
+  std::vector<double> g(m), out(m), kept_rho;
+  gather(gradient, g.data());
+  std::vector<float> rows(2 * static_cast<std::size_t>(pairs * m));
+  std::vector<const float*> kept_s, kept_y;
   for (int i = 0; i < pairs; ++i) {
-    double *s_i = at += m, *y_i = at += m;
+    float *s_i = rows.data() + 2 * i * m, *y_i = s_i + m;
     gather(s[i], s_i);
     gather(y[i], y_i);
-    const double sy = dot(s_i, y_i, m, n_threads);
+    const double sy = product(s_i, y_i, m, n_threads);
     if (!(sy > kLeastCurvature / rho[i])) continue;
     kept_s.push_back(s_i);
     kept_y.push_back(y_i);
     kept_rho.push_back(1.0 / sy);
   }
-  two_loops(g, kept_s.data(), kept_y.data(), kept_rho.data(), static_cast<int>(kept_s.size()), m,
-            n_threads, out);
+  two_loops(g.data(), kept_s.data(), kept_y.data(), kept_rho.data(),
+            static_cast<int>(kept_s.size()), m, n_threads, out.data());
   std::fill_n(d, n, 0.0);
   double slope = 0.0;
   for (std::int64_t k = 0; k < m; ++k) {
@@ -384,15 +405,15 @@ double move(const double* w, const double* d, double step, const double* gradien
       .v[0];
 }
 
-double subtract(const double* a, const double* b, std::int64_t n, int n_threads, double* out) {
-  return one_pass<1>(n, n_threads,
-                     [=](auto v, std::int64_t i) {
-                       using V = decltype(v);
-                       const V difference = load<V>(a + i) - load<V>(b + i);
-                       store(out + i, difference);
-                       return Terms<V, 1>{{difference * difference}};
-                     })
-      .v[0];
+PairProducts correction_pair(const double* w, const double* w0, const double* g, const double* g0,
+                             std::int64_t n, int n_threads, float* s, float* y) {
+  const auto sums = one_pass<3>(n, n_threads, [=](auto v, std::int64_t i) {
+    using V = decltype(v);
+    const V s_i = store_rounded(s + i, V(load<V>(w + i) - load<V>(w0 + i)));
+    const V y_i = store_rounded(y + i, V(load<V>(g + i) - load<V>(g0 + i)));
+    return Terms<V, 3>{{s_i * s_i, y_i * y_i, s_i * y_i}};
+  });
+  return {sums.v[0], sums.v[1], sums.v[2]};
 }
 
 }  // namespace caesura

@@ -15,7 +15,9 @@ struct Penalty {
 double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 
 // d = -H g, H from the pairs s[i], y[i], oldest first, rho[i] = 1 / s[i].y[i]: the two-loop
-// recursion.  Returns g.d.
+// recursion.  Returns g.d.  Pairs are stored in single precision, which halves the memory that the
+// recursion reads; H stays positive definite, since rho is that of the rounded pairs, and the
+// recursion itself runs in double precision.
 //
 // With c1 the gradient is the pseudo-gradient, and the weights where it is 0 stay at zero.  H is
 // then made of the entries of the pairs at the other, free weights: it approximates the inverse of
@@ -25,7 +27,7 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 // and Gao (2007) have it, the direction is spoilt (references of cora_ie, c1 = 0.05, c2 = 0.01:
 // 1120 evaluations instead of 355).  g.d < 0 all the same, since only terms above zero are left
 // out.
-double direction(const double* gradient, const double* const* s, const double* const* y,
+double direction(const double* gradient, const float* const* s, const float* const* y,
                  const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
                  int n_threads, double* d);
 
@@ -48,7 +50,11 @@ void pseudo_gradient(const double* w, const double* gradient, Penalty c1, std::i
 double move(const double* w, const double* d, double step, const double* gradient, Penalty c1,
             std::int64_t n, int n_threads, double* out);
 
-// out = a - b.  Returns out.out.
-double subtract(const double* a, const double* b, std::int64_t n, int n_threads, double* out);
+struct PairProducts {
+  double ss, yy, sy;
+};
+// s = w - w0, y = g - g0, both rounded to single precision, and the products of what they became.
+PairProducts correction_pair(const double* w, const double* w0, const double* g, const double* g0,
+                             std::int64_t n, int n_threads, float* s, float* y);
 
 }  // namespace caesura

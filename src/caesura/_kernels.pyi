@@ -160,6 +160,9 @@ class Interner:
     def texts(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
         """The bytes of some texts, one after the other, and how many each has."""
 
+    def add_texts(self, bytes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], sizes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The numbers of texts in the form of `texts`, which become known."""
+
 class Corpus:
     """Encoded sequences: attributes on rows."""
 
@@ -859,7 +862,7 @@ class DualPass:
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""
 
-def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], w: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float:
+def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float32]], y: Sequence[NDArray[numpy.float32]], rho: NDArray[numpy.float64], w: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float:
     """
     out = -H gradient by the two-loop recursion over the pairs, oldest first, and 0 where c1 keeps a weight w = 0 at zero; returns gradient.out.
     """
@@ -877,5 +880,5 @@ def move(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', dev
     out = w + step d, kept in its orthant where c1 > 0; returns gradient.(out - w).
     """
 
-def subtract(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
-    """out = a - b; returns out.out."""
+def correction_pair(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], g0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, s: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], y: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float]:
+    """s = w - w0, y = g - g0, in single precision; returns s.s, y.y and s.y."""

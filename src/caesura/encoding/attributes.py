@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.encoding.stored import State, array, require, texts
+from caesura.encoding.stored import State, add_texts, array, require, restore_texts
 from caesura.encoding.values import UNSEEN, Ints, Longs
 from caesura.features import Column, SegmentFeature, Template
 from caesura.features.document_columns import DenseColumn, given_alone
@@ -96,12 +96,7 @@ class KnownAttributes:
 
     def restore(self, state: State) -> None:
         """Restore the attributes from a `state`; raise if it is invalid."""
-        sizes = []
-        for k, interner in enumerate(self.values):
-            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
-            require(len(set(found)) == len(found), f"text{k}: a value is there twice")
-            interner.ids(found, True)
-            sizes.append(len(found))
+        sizes = [restore_texts(interner, state, k) for k, interner in enumerate(self.values)]
         sources, ptr = array(state, "sources", np.int32), array(state, "ptr", np.int64)
         numbers = array(state, "numbers", np.int32)
         n_parts = np.array([max(len(parts), 1) for parts, _ in self._plans], np.int64)
@@ -124,9 +119,8 @@ class KnownAttributes:
         sources, ptr = state["sources"], state["ptr"]
         numbers, owners = state["numbers"].copy(), self._owners(sources, ptr)
         for k, interner in enumerate(self.values):
-            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
             mine = (owners == k) & (numbers >= 0)
-            numbers[mine] = interner.ids(found, True)[numbers[mine]]
+            numbers[mine] = add_texts(interner, state, k)[numbers[mine]]
         self._extractor.restore(sources, ptr, numbers)
 
     def _owners(self, sources: Ints, ptr: Longs) -> Ints:

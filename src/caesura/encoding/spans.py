@@ -14,7 +14,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.encoding.encoder import MOST_WORDS, Encoder
 from caesura.encoding.firings import read_firings
-from caesura.encoding.stored import State, array, require, texts
+from caesura.encoding.stored import State, restore_texts
 from caesura.encoding.values import Longs
 from caesura.features import SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch
@@ -104,6 +104,4 @@ class SpanEncoder(Encoder):
     def restore_values(self, state: State) -> None:
         """Restore the values from `values_state`; raise if they are invalid."""
         for k, interner in enumerate(self.values):
-            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
-            require(len(set(found)) == len(found), f"text{k}: a value is there twice")
-            interner.ids(found, True)
+            restore_texts(interner, state, k)

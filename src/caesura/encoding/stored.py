@@ -8,25 +8,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.errors import InvalidInput
 
-__all__ = ["State", "array", "require", "texts"]
+__all__ = ["State", "add_texts", "array", "require", "restore_texts"]
 
 State = Mapping[str, npt.NDArray[Any]]
 Ints = npt.NDArray[np.int32]
 
 
-def texts(data: npt.NDArray[np.uint8], sizes: Ints) -> list[str]:
-    """Return the texts concatenated in an array."""
+def add_texts(interner: _kernels.Interner, state: State, k: int) -> Ints:
+    """Add the values of a column to an interner, and return their numbers there."""
+    data, sizes = array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32)
     require(bool((sizes >= 0).all()), "sizes: out of range")
     ends = np.cumsum(sizes, dtype=np.int64)
     require((int(ends[-1]) if len(ends) else 0) == len(data), "sizes: not those of the text")
-    whole = data.tobytes()
-    begins = (ends - sizes).tolist()
-    return [
-        whole[begin:end].decode("utf-8", "surrogatepass")
-        for begin, end in zip(begins, ends.tolist(), strict=True)
-    ]
+    begins = (ends - sizes)[sizes > 0]
+    try:
+        data.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        require(False, f"text{k}: not UTF-8")
+    require(bool(((data[begins] & 0xC0) != 0x80).all()), "sizes: one ends inside a character")
+    return interner.add_texts(data, sizes)
+
+
+def restore_texts(interner: _kernels.Interner, state: State, k: int) -> int:
+    """Add the values of a column to an empty interner, and return how many there are."""
+    n = len(add_texts(interner, state, k))
+    require(len(interner) == n, f"text{k}: a value is there twice")
+    return n
 
 
 def array(state: State, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:

@@ -92,7 +92,7 @@ def check_room(path: Path, state: Any, memory: int = 0) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     _pack("state", state, arrays)
     sizes = [array.nbytes for array in arrays.values()]
-    needed = sum(sizes) + 2 * memory * max(sizes, default=0)
+    needed = sum(sizes) + memory * max(sizes, default=0)  # two vectors in single precision
     wrong = None
     if shutil.disk_usage(place).free < needed:
         wrong = errno.ENOSPC

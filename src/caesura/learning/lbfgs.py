@@ -33,6 +33,7 @@ from caesura.learning.objectives import Objective, evaluate, penalty, weights
 __all__ = ["LBFGS", "State"]
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
 LEAST_CURVATURE = 1e-12  # s.y / |s||y|: pairs below it tell nothing
 # The rounding errors of an objective in single precision, relative to its value at the start: on
 # the references of cora_ie 1.4e-8 at w = 0, and about as large in absolute terms all the way to the
@@ -56,8 +57,8 @@ class State(NamedTuple):
     gradient_norm: float  # of the pseudo-gradient under c1
     w_norm: float
     n_active: int  # weights other than zero
-    s: tuple[Floats, ...]  # changes of w, oldest first
-    y: tuple[Floats, ...]  # changes of the gradient
+    s: tuple[Singles, ...]  # changes of w, oldest first
+    y: tuple[Singles, ...]  # changes of the gradient
     rho: Floats  # 1 / s.y
     recent: Floats  # the objective after each of the last iterations
     iteration: int
@@ -121,7 +122,7 @@ class LBFGS:
         c1: npt.ArrayLike = 0.0,
         c2: npt.ArrayLike = 0.0,
         *,
-        memory: int = 6,
+        memory: int = 12,
         epsilon: float = 1e-5,
         period: int = 10,
         delta: float = 1e-5,
@@ -189,7 +190,7 @@ class LBFGS:
         return state._replace(status="") if asked or state.status == "callback" else state
 
     def _search(
-        self, state: State, s: Sequence[Floats], y: Sequence[Floats], rho: Floats
+        self, state: State, s: Sequence[Singles], y: Sequence[Singles], rho: Floats
     ) -> tuple[Point | None, int]:
         """Return the next point, or None, and the number of evaluations."""
         c1, _ = self._of_size(len(state.w))
@@ -231,11 +232,10 @@ class LBFGS:
 
     def _remember(self, state: State, point: Point) -> State:
         """Return the state with the new correction pair, unless its curvature is too small."""
-        s, y = np.empty_like(state.w), np.empty_like(state.w)
-        ss = _kernels.subtract(point.w, state.w, self.n_threads, s)
-        yy = _kernels.subtract(point.gradient, state.gradient, self.n_threads, y)
-        sy = _kernels.dot(s, y, self.n_threads)
-        if not sy > LEAST_CURVATURE * math.sqrt(ss * yy):
+        s, y = np.empty((2, len(state.w)), np.float32)
+        ends = point.w, state.w, point.gradient, state.gradient
+        ss, yy, sy = _kernels.correction_pair(*ends, self.n_threads, s, y)
+        if not math.inf > sy > LEAST_CURVATURE * math.sqrt(ss * yy):
             return state
         keep = 1 - self.memory if self.memory > 1 else len(state.s)
         rho = np.append(state.rho[keep:], 1.0 / sy)
