@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import zlib
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 from caesura.models import load
 from caesura.ready import resolve
 
-__all__ = ["ModelSource"]
+__all__ = ["ModelSource", "model_at"]
 
 
 class ModelSource(NamedTuple):
@@ -30,12 +31,28 @@ class ModelSource(NamedTuple):
 
     def loaded(self) -> Any:
         """Return the model, loaded once per process."""
-        return _loaded(self)
+        return _shared(self.path, self.crc, self.trust, self.alone)
+
+
+def model_at(path: str) -> Any:
+    """Return the model of a file, loaded once per process, which uses one thread."""
+    file = os.fspath(resolve(path))
+    about = os.stat(file)
+    return _shared(file, (about.st_size, about.st_mtime_ns), False, False)
+
+
+_loading = Lock()  # else each thread of a worker would load the model
+
+
+def _shared(path: str, state: Any, trust: bool, alone: bool) -> Any:
+    """Return the model that all threads of this process share."""
+    with _loading:
+        return _loaded(path, state, trust, alone)
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: ModelSource) -> Any:
-    model = load(source.path, trust=source.trust)
-    if source.alone or "n_threads" not in model.get_params():
+def _loaded(path: str, state: Any, trust: bool, alone: bool) -> Any:
+    model = load(path, trust=trust)
+    if alone or "n_threads" not in model.get_params():
         return model
     return model.set_params(n_threads=1)
