@@ -183,6 +183,24 @@ def test_a_task_that_kills_its_workers_is_given_up(monkeypatch: pytest.MonkeyPat
         list(executor.map(_dies, [0]))
 
 
+def _pid(item: int) -> int:
+    if item < 0:
+        raise ValueError(item)
+    return os.getpid()
+
+
+def test_idle_workers_are_kept() -> None:
+    with opened(1) as executor:
+        results = executor.map(_pid, range(3))
+        pids = {next(results) for _ in range(3)}
+        del results  # which was not asked for its end
+        pids |= set(executor.map(_pid, range(3)))
+        with pytest.raises(ValueError, match="-1"):
+            list(executor.map(_pid, [-1]))
+        pids |= set(executor.map(_pid, range(3)))
+    assert len(pids) == 1
+
+
 def test_the_driver_goes_on_from_its_checkpoint(
     parts: Any, expected: SemiCRF, tmp_path: Path
 ) -> None:

@@ -123,3 +123,14 @@ def test_trials_of_tune(client: Any, tmp_path: Path) -> None:
     options = ["--try", "c2=0.1,1", "--folds", 3, "--max-iterations", 5, "--json"]
     workers = ["--executor", "dask", "--scheduler", client.scheduler.address]
     assert good("tune", train, *options, *workers).json == good("tune", train, *options).json
+
+
+def test_errors_of_tasks_that_look_like_those_of_the_scheduler(client: Any) -> None:
+    from caesura.executors.dask import Dask
+
+    def fails(kind: type[Exception]) -> None:
+        raise kind("of the task")
+
+    for kind in (TimeoutError, OSError):
+        with pytest.raises(kind, match="of the task"):
+            list(Dask(client).map(fails, [kind]))

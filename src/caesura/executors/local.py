@@ -109,12 +109,13 @@ class _Worker:
     def _restart(self) -> None:
         self._deaths += 1
         self.close()
+        self._start()
         if self._deaths >= DEATHS:
+            self._deaths = 0
             raise WorkerDiedError(
                 f"executor: a worker process died {DEATHS} times in the same task; look for a lack "
                 "of memory, and use smaller parts or fewer workers"
             )
-        self._start()
         self.tell(self._told)
         self.send(*self._call)
 
@@ -125,10 +126,14 @@ class _Worker:
         self.process.join()
 
 
-def _in_order(workers: Sequence[_Worker], waiting: list[tuple[int, Any]]) -> Iterator[Any]:
-    """Yield the results for numbered items, the last of them first, and raise errors in turn."""
+def _in_order(
+    workers: Sequence[_Worker], waiting: list[tuple[int, Any]], busy: dict[_Worker, int]
+) -> Iterator[Any]:
+    """Yield the results for numbered items, the last of them first, and raise errors in turn.
+
+    `busy` has the workers that work on an item, and its number.
+    """
     found: dict[int, tuple[bool, Any]] = {}
-    busy: dict[_Worker, int] = {}  # and the number of the item
     for k in range(len(waiting)):
         while k not in found:
             for worker in workers:
@@ -201,14 +206,14 @@ class Processes:
         """Yield ``function(item)`` for each item, in order."""
         waiting = list(enumerate(items))[::-1]
         workers = self._taken([function] * min(self.workers, len(waiting)))
+        busy: dict[_Worker, int] = {}
         try:
-            yield from _in_order(workers, waiting)
-        except BaseException:
-            for worker in workers:  # which may still be at work
+            yield from _in_order(workers, waiting, busy)
+        finally:
+            for worker in busy:  # nobody waits for its result
                 worker.close()
-            self._open = [worker for worker in self._open if worker not in workers]
-            raise
-        self._free += workers
+            self._open = [worker for worker in self._open if worker not in busy]
+            self._free += [worker for worker in workers if worker not in busy]
 
     def close(self) -> None:
         """End all processes."""
