@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -47,6 +48,7 @@ class Here:
 
 def _serve(connection: Connection) -> None:
     """Serve calls of a function in a worker process: receive arguments, send results or errors."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends workers
     function: Any = None
     while True:
         try:
@@ -60,7 +62,10 @@ def _serve(connection: Connection) -> None:
             answer = True, function(*arguments)
         except Exception as error:
             answer = False, error
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except BrokenPipeError:  # the driver has died
+            return
 
 
 class _Worker:
@@ -121,9 +126,9 @@ class _Worker:
 
     def close(self) -> None:
         """End the process."""
-        self.connection.close()
         self.process.kill()
         self.process.join()
+        self.connection.close()
 
 
 def _in_order(
