@@ -8,6 +8,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
+from caesura.executors.software import check_software, software
 from caesura.models import load
 from caesura.ready import resolve
 
@@ -21,16 +22,18 @@ class ModelSource(NamedTuple):
     crc: int  # of the file
     trust: bool
     alone: bool  # whether there is one process, which may use all threads
+    software: tuple[str, ...]  # of the driver
 
     @classmethod
     def of(cls, model: str | os.PathLike[str], trust: bool, executor: Any) -> ModelSource:
         """Return the source of a model for an executor, or raise if there is no such file."""
         path = os.fspath(resolve(model))
         with open(path, "rb") as file:
-            return cls(path, zlib.crc32(file.read()), trust, executor is None)
+            return cls(path, zlib.crc32(file.read()), trust, executor is None, software())
 
     def loaded(self) -> Any:
-        """Return the model, loaded once per process."""
+        """Return the model, loaded once per process; raise if the versions are not the driver's."""
+        check_software(self.software, kernels=False)
         return _shared(self.path, self.crc, self.trust, self.alone)
 
 
