@@ -16,6 +16,8 @@ from caesura.executors.tree import Tree
 
 __all__ = ["Here", "Processes"]
 
+ENDING = 1.0  # seconds that a process has to end after its last word
+
 
 class Here:
     """Work in this process, one part after the other; the kernels use all threads.
@@ -113,13 +115,17 @@ class _Worker:
 
     def _restart(self) -> None:
         self._deaths += 1
+        self.process.join(ENDING)
+        failed = self.process.exitcode == 1  # Python has printed an error, and was not killed
         self.close()
         self._start()
         if self._deaths >= DEATHS:
             self._deaths = 0
+            remedy = "look for a lack of memory, and use smaller parts or fewer workers"
+            if failed:
+                remedy = "look at its error; a script needs if __name__ == '__main__': around calls"
             raise WorkerDiedError(
-                f"executor: a worker process died {DEATHS} times in the same task; look for a lack "
-                "of memory, and use smaller parts or fewer workers"
+                f"executor: a worker process died {DEATHS} times in the same task; {remedy}"
             )
         self.tell(self._told)
         self.send(*self._call)
