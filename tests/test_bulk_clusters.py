@@ -3,6 +3,7 @@
 import copy
 import os
 import signal
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -119,3 +120,38 @@ def test_ray_commands(ray: Ray, address_model: Path, file: Path, tmp_path: Path)
 
 def test_ray_survives_a_kill(ray: Ray, address_model: Path, file: Path, tmp_path: Path) -> None:
     check_killed(ray, address_model, file, tmp_path)
+
+
+# -- a part that workers die of --------------------------------------------------------------------
+
+
+def dies_always(function: Any, job: Any) -> Any:
+    """Kill the worker of the second part, while others work on their parts there."""
+    if job.piece.number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)
+    return function(job)
+
+
+def test_dask_names_the_part_that_kills(address_model: Path, file: Path, tmp_path: Path) -> None:
+    import dask
+    import distributed
+
+    config: Any = dask.config
+    engine: Any = distributed
+    few = {"distributed.scheduler.allowed-failures": 1}
+    settings = {"n_workers": 2, "threads_per_worker": 4, "dashboard_address": None}
+    with (
+        config.set(few),
+        engine.LocalCluster(**settings, silence_logs=50) as cluster,
+        engine.Client(cluster) as client,
+    ):
+        deadly: Any = Dask(client)
+        whole, out = deadly.map, tmp_path / "out"
+        deadly.map = lambda function, items: whole(partial(dies_always, function), items)
+        made = scale.segment_files(address_model, [file], out, part_size=0.001, executor=deadly)
+    assert [part.output for part in made.failed] == [str(out / "new.txt.00001.jsonl")]
+    assert "workers died" in str(made.failed[0].failure)
+    again = scale.segment_files(address_model, [file], out, part_size=0.001)
+    assert (again.sequences, again.failed) == (200, ())
+    assert [part.range for part in again.parts if not part.skipped] == [made.failed[0].range]

@@ -62,8 +62,12 @@ def test_rows_are_those_of_plain_loads(
     options: dict[str, Any] = {} if suffix == ".txt" else {"id_column": "id"}
     once = [records.load(address_model, path, plain, **options) for path in paths]
     cut: dict[str, Any] = {"executor": workers, "part_size": 0.002, "batch": 30}
-    done = scale.load_files(address_model, paths, bulk, **cut, **options)
+    seen: list[tuple[int, int]] = []
+    shown: dict[str, Any] = {"progress": lambda *counts: seen.append(counts)}
+    done = scale.load_files(address_model, paths, bulk, **cut, **shown, **options)
     assert not done.failed
+    total = sum(file.parts for file in done.files)
+    assert seen == [(k + 1, total) for k in range(total)]
     assert stored(bulk) == stored(plain)
     pairs = zip(done.loads, once, strict=True)
     assert all(a[2:7] == b[2:7] for a, b in pairs)  # source and counts

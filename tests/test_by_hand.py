@@ -107,6 +107,7 @@ def linear(w: dict[Any, float], tokens: list[str], path: Path) -> float:
     return sum(w.get(one, 0.0) for one in fired)
 
 
+@pytest.mark.filterwarnings("ignore:learner=")  # some segments are divided
 @pytest.mark.parametrize("loss", ["hamming", "segments", "zero-one"])
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("kind", ["semi", "BIO", "BIOES"])

@@ -17,7 +17,7 @@ import pytest
 from cli_data import addresses, good, run
 from parts_data import SETTINGS, same
 
-from caesura import SemiCRF, corpora
+from caesura import SemiCRF, corpora, scale
 from caesura.demo.citations import citations
 from caesura.errors import CaesuraError
 from caesura.executors import dask
@@ -95,13 +95,19 @@ def test_a_scheduler_that_is_gone(
     assert same(resumed, SemiCRF(**settings).fit_parts(files))
 
 
-def test_workers_with_other_software(files: list[Path], tmp_path: Path) -> None:
-    with (
-        cluster("caesura 0.0") as there,
-        Client(there.address) as client,
-        pytest.raises(CaesuraError, match=r"^executor: got a worker with caesura 0\.0, "),
-    ):
-        SemiCRF(**SETTINGS).fit_parts(files, executor=client)
+def test_workers_with_other_software(
+    files: list[Path], address_model: Path, tmp_path: Path
+) -> None:
+    new = tmp_path / "new.txt"
+    new.write_text("12 High Street Leeds\n")
+    wrong = pytest.raises(CaesuraError, match=r"^executor: got a worker with caesura 0\.0, ")
+    with cluster("caesura 0.0") as there, Client(there.address) as client:
+        with wrong:
+            SemiCRF(**SETTINGS).fit_parts(files, executor=client)
+        with wrong:
+            scale.segment_files(address_model, [new], tmp_path / "out", executor=client)
+        with wrong:
+            scale.load_files(address_model, [new], tmp_path / "a.db", executor=client)
 
 
 def test_tune_on_a_cluster_and_parts_that_fail(files: list[Path], tmp_path: Path) -> None:

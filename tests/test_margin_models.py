@@ -11,7 +11,7 @@ import pytest
 import caesura
 from caesura import Partial
 from caesura.errors import InvalidInput, MissingPackage
-from caesura.features import attributes
+from caesura.features import attributes, word
 from caesura.learning.learners import LEARNERS
 from caesura.models.fitted import Labelling
 from caesura.models.temperature import cooled
@@ -335,3 +335,17 @@ def test_an_uncalibrated_margin_says_so(tmp_path: Path) -> None:
         model.calibrate(X, Y).predict_confident(X)
         caesura.SemiCRF(learner="eg", loss="log").fit(X, Y).predict_confident(X)
         caesura.SemiCRF().fit(X, Y).predict_confident(X)
+
+
+@pytest.mark.parametrize("learner", ["svm", "cutting-plane"])
+def test_divided_segments_are_reported(learner: str) -> None:
+    X = [["a", "b", "c"], ["a", "d", "c"], ["e", "f", "c"], ["e", "b", "c"]]
+    y = [[(0, 2, "name"), (2, 3, "end")]] * 4
+    tokens: dict[str, Any] = {"features": [word[0]], "learner": learner, "c2": 1.0}
+    with pytest.warns(UserWarning, match="4 segments of the first 4 .*same_label_adjacent=False"):
+        caesura.SemiCRF(**tokens).fit(X, y)
+    for more in ({"same_label_adjacent": False}, {"loss": "segments"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = caesura.SemiCRF(**tokens | more).fit(X, y)
+        assert [list(one) for one in model.predict(X)] == y

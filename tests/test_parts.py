@@ -3,6 +3,8 @@
 import itertools
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -181,6 +183,35 @@ def test_a_task_that_kills_its_workers_is_given_up(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(local, "DEATHS", 2)
     with opened(1) as executor, pytest.raises(CaesuraError, match="died 2 times"):
         list(executor.map(_dies, [0]))
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from caesura.executors import Processes, local\n"
+        "local.DEATHS = 1\n"
+        "list(Processes(1).map(abs, [-1]))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert "died 1 times in the same task; look at its error; a script needs if" in done.stderr
+
+
+def _pid(item: int) -> int:
+    if item < 0:
+        raise ValueError(item)
+    return os.getpid()
+
+
+def test_idle_workers_are_kept() -> None:
+    with opened(1) as executor:
+        results = executor.map(_pid, range(3))
+        pids = {next(results) for _ in range(3)}
+        del results  # which was not asked for its end
+        pids |= set(executor.map(_pid, range(3)))
+        with pytest.raises(ValueError, match="-1"):
+            list(executor.map(_pid, [-1]))
+        pids |= set(executor.map(_pid, range(3)))
+    assert len(pids) == 1
 
 
 def test_the_driver_goes_on_from_its_checkpoint(

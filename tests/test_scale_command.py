@@ -42,6 +42,36 @@ def test_models_are_the_same_file(shards: str, tmp_path: Path) -> None:
     assert a.weights_.tobytes() == b.weights_.tobytes()
 
 
+def test_interrupted_workers_are_quiet(shards: str, tmp_path: Path) -> None:
+    model = tmp_path / "stopped.model"
+    command = [sys.executable, "-m", "caesura", "train", shards, "-o", str(model)]
+    command += ["--max-iterations", "100000", "--delta", "0", "--epsilon", "0", "--c2", "1e-9"]
+    process = subprocess.Popen(
+        [*command, "--executor", "2"],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not Path(f"{model}.checkpoint").exists() and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "--resume" in said
+    assert "Traceback" not in said
+
+
+def _handler() -> Any:
+    return signal.getsignal(signal.SIGINT)
+
+
+def test_dask_workers_leave_interrupts_to_the_driver() -> None:
+    before = _handler()
+    with executor_options.engine(executor_options.Workers("dask")) as client:
+        assert set(client.run(_handler).values()) == {signal.SIG_IGN}
+        assert _handler() is before
+
+
 def test_a_killed_driver_goes_on(shards: str, tmp_path: Path) -> None:
     whole, model = tmp_path / "whole.model", tmp_path / "killed.model"
     train(shards, whole, "--executor", "1")

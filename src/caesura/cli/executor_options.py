@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,6 +163,19 @@ def _ray(address: str | None) -> str:
 
 
 @contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, of which this process hears, too, and ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
 def _dask(address: str | None) -> Iterator[Any]:
     try:
         import distributed as imported
@@ -168,7 +183,8 @@ def _dask(address: str | None) -> Iterator[Any]:
         raise MissingPackage("distributed", "dask", "--executor dask") from None
     distributed: Any = imported
     if address is None:
-        local = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+        with _deaf_children():
+            local = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
         with local as cluster, distributed.Client(cluster) as client:
             yield client
         return

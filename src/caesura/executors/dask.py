@@ -79,18 +79,43 @@ class Dask:
         """Yield ``function(item)`` for each item, in order."""
         from distributed import KilledWorker
 
-        sent = self._sent(function)
+        sent, items = self._sent(function), list(items)
         futures = [self._submit(_call, sent, item) for item in items]
         futures.reverse()
-        while futures:
+        for item in items:
             try:
                 found = self._result(futures.pop())
-            except KilledWorker as error:
-                raise WorkerDiedError(
-                    f"executor: workers died several times in the same task ({error}); look for a "
-                    "lack of memory, and use smaller parts or fewer workers"
-                ) from None
+            except KilledWorker:
+                found = self._alone(sent, item, futures)
             yield found
+
+    def _alone(self, function: Any, item: Any, others: list[Any]) -> Any:
+        """Return the result for an item while nothing else runs.
+
+        Dask blames all tasks of a worker for its death, those in other threads, too.
+        """
+        from distributed import KilledWorker
+
+        self._wait(others)
+        try:
+            return self._result(self._submit(_call, function, item))
+        except KilledWorker as error:
+            raise WorkerDiedError(
+                f"executor: workers died several times in the same task ({error}); look for a "
+                "lack of memory, and use smaller parts or fewer workers"
+            ) from None
+
+    def _wait(self, futures: list[Any]) -> None:
+        """Wait until tasks have ended, or raise if the scheduler is gone."""
+        import distributed as imported
+
+        distributed: Any = imported
+        while futures:
+            try:
+                distributed.wait(futures, timeout=PATIENCE / 2)
+                return
+            except TimeoutError:
+                self._check_scheduler()
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -110,6 +135,8 @@ class Dask:
             try:
                 return future.result(timeout=PATIENCE / 2)
             except TimeoutError:
+                if future.status == "error":  # the task itself may raise it
+                    return future.result()
                 self._check_scheduler()
             except (CancelledError, Cancelled, OSError) as error:
                 self._check_scheduler(error)

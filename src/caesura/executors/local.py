@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import pickle
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -14,6 +15,8 @@ from caesura.executors.shards import share
 from caesura.executors.tree import Tree
 
 __all__ = ["Here", "Processes"]
+
+ENDING = 1.0  # seconds that a process has to end after its last word
 
 
 class Here:
@@ -47,6 +50,7 @@ class Here:
 
 def _serve(connection: Connection) -> None:
     """Serve calls of a function in a worker process: receive arguments, send results or errors."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends workers
     function: Any = None
     while True:
         try:
@@ -60,7 +64,10 @@ def _serve(connection: Connection) -> None:
             answer = True, function(*arguments)
         except Exception as error:
             answer = False, error
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except BrokenPipeError:  # the driver has died
+            return
 
 
 class _Worker:
@@ -108,27 +115,36 @@ class _Worker:
 
     def _restart(self) -> None:
         self._deaths += 1
+        self.process.join(ENDING)
+        failed = self.process.exitcode == 1  # Python has printed an error, and was not killed
         self.close()
-        if self._deaths >= DEATHS:
-            raise WorkerDiedError(
-                f"executor: a worker process died {DEATHS} times in the same task; look for a lack "
-                "of memory, and use smaller parts or fewer workers"
-            )
         self._start()
+        if self._deaths >= DEATHS:
+            self._deaths = 0
+            remedy = "look for a lack of memory, and use smaller parts or fewer workers"
+            if failed:
+                remedy = "look at its error; a script needs if __name__ == '__main__': around calls"
+            raise WorkerDiedError(
+                f"executor: a worker process died {DEATHS} times in the same task; {remedy}"
+            )
         self.tell(self._told)
         self.send(*self._call)
 
     def close(self) -> None:
         """End the process."""
-        self.connection.close()
         self.process.kill()
         self.process.join()
+        self.connection.close()
 
 
-def _in_order(workers: Sequence[_Worker], waiting: list[tuple[int, Any]]) -> Iterator[Any]:
-    """Yield the results for numbered items, the last of them first, and raise errors in turn."""
+def _in_order(
+    workers: Sequence[_Worker], waiting: list[tuple[int, Any]], busy: dict[_Worker, int]
+) -> Iterator[Any]:
+    """Yield the results for numbered items, the last of them first, and raise errors in turn.
+
+    `busy` has the workers that work on an item, and its number.
+    """
     found: dict[int, tuple[bool, Any]] = {}
-    busy: dict[_Worker, int] = {}  # and the number of the item
     for k in range(len(waiting)):
         while k not in found:
             for worker in workers:
@@ -201,14 +217,14 @@ class Processes:
         """Yield ``function(item)`` for each item, in order."""
         waiting = list(enumerate(items))[::-1]
         workers = self._taken([function] * min(self.workers, len(waiting)))
+        busy: dict[_Worker, int] = {}
         try:
-            yield from _in_order(workers, waiting)
-        except BaseException:
-            for worker in workers:  # which may still be at work
+            yield from _in_order(workers, waiting, busy)
+        finally:
+            for worker in busy:  # nobody waits for its result
                 worker.close()
-            self._open = [worker for worker in self._open if worker not in workers]
-            raise
-        self._free += workers
+            self._open = [worker for worker in self._open if worker not in busy]
+            self._free += [worker for worker in workers if worker not in busy]
 
     def close(self) -> None:
         """End all processes."""

@@ -28,17 +28,28 @@ def software() -> tuple[str, ...]:
     return (f"caesura {version}", f"Python {python}", f"{_kernels.name()} kernels")
 
 
-def check_software(expected: tuple[str, ...]) -> None:
+def check_software(expected: tuple[str, ...], kernels: bool = True) -> None:
     """Raise if the software of this process differs from the driver's.
+
+    Parameters
+    ----------
+    expected : tuple of str
+        What `software` returns on the driver.
+    kernels : bool
+        Whether the instruction sets must be the same, too.
 
     Examples
     --------
     >>> check_software(software())
     """
     here = software()
+    if not kernels:
+        here, expected = here[:2], expected[:2]
     if here != expected:
+        remedy = "install the same versions"
+        if kernels:
+            remedy += ", and set CAESURA_KERNELS=plain everywhere if not all machines have AVX2"
         raise OtherSoftwareError(
             f"executor: got a worker with {', '.join(here)}, expected {', '.join(expected)}, as on "
-            "the driver; install the same versions, and set CAESURA_KERNELS=plain everywhere if "
-            "not all machines have AVX2"
+            f"the driver; {remedy}"
         )

@@ -54,6 +54,7 @@ from caesura.models.patterns import grows
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
 from caesura.models.targets import Target, known_segments, scheme_of, segments_of
 from caesura.models.training import Training, train
+from caesura.models.training_checks import warn_of_splits
 from caesura.segments import Segment
 
 __all__ = ["Model"]
@@ -157,6 +158,7 @@ class Model(Extractor):
                 stage.update("features: preparing to train")
                 training = self._training(read, sample_weight, before)
             self._fit(training, None, dev, checkpoint, callbacks, sample_weight)
+            warn_of_splits(self, data[0], read.targets)
         self._order = () if before is None else self._order
         self._order = self._first_seen(read.targets)
 

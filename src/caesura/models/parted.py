@@ -122,10 +122,11 @@ class PartedModel(Model):
         before = self._before if self.warm_start else None
         with ExitStack() as stack:
             engine = stack.enter_context(opened(executor))
-            cutter = self._cutter
+            cutter, run = self._cutter, uuid.uuid4().hex
+            stack.callback(work.forget, run)
             try:
                 self._choose_for(engine, numbered, before)
-                training, objective, seen = self._read_parts(engine, numbered, before, folder)
+                training, objective, seen = self._read_parts(run, engine, numbered, before, folder)
                 dev = X_dev, y_dev
                 self._fit(training, objective, dev, checkpoint, callbacks, None)
                 self.approximate_ = self._approximates(len(numbered))
@@ -173,11 +174,11 @@ class PartedModel(Model):
                 stacklevel=4,
             )
 
-    def _recipe(self, features: Any, threads: int) -> work.Recipe:
+    def _recipe(self, features: Any, threads: int, run: str = "") -> work.Recipe:
         """Return the initial recipe for workers."""
         plain = type(self)(**self.get_params() | {"verbose": False, "warm_start": False})
         plain._cutter = self._cutter
-        return work.Recipe(uuid.uuid4().hex, plain, features, software(), threads)
+        return work.Recipe(run, plain, features, software(), threads)
 
     def _features_of(self, engine: Executor, numbered: Any, before: Fitted | None) -> Any:
         """Return the features fitted to the data."""
@@ -198,12 +199,12 @@ class PartedModel(Model):
         return [one.of_counts(next(learnt)) if isinstance(one, Text) else one for one in features]
 
     def _read_parts(
-        self, engine: Executor, numbered: Any, before: Fitted | None, folder: Any
+        self, run: str, engine: Executor, numbered: Any, before: Fitted | None, folder: Any
     ) -> tuple[Training, PartedObjective, Witnesses]:
         """Read all parts; return the compiled training data and the sequences with new labels."""
         threads = threads_of(self.n_threads) if isinstance(engine, Here) else 1
         features = self._features_of(engine, numbered, before)
-        recipe = self._recipe(features, threads)
+        recipe = self._recipe(features, threads, run)
         encoder = Encoder(features) if before is None else before.encoder.copy()
         encoder.keep_first(self.max_attributes)
         seen, sizes, longest = Witnesses(self.outside), [], 0

@@ -14,9 +14,9 @@ returns one of these.
 from __future__ import annotations
 
 import os
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -56,6 +56,7 @@ __all__ = [
     "count",
     "count_texts",
     "data_of",
+    "forget",
     "known_parameters",
     "level_of",
     "merged_counts",
@@ -71,16 +72,18 @@ Floats = npt.NDArray[np.float64]
 Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
 BLOCK = 250_000  # tokens that are encoded together
 TOGETHER = 8  # counts that are merged at a time
+RUNS = 2  # trainings at the same time whose encoders a process keeps
 
 
 class Recipe(NamedTuple):
     """The settings sent to workers."""
 
-    key: str  # of what a process remembers of it
+    run: str  # the training that it belongs to
     model: Model  # its parameters; it is not fitted
     features: Any
     software: tuple[str, ...]  # of the driver
     threads: int  # of the kernels, in one evaluation
+    step: int = 0  # which of the recipes of its training
     folder: str | None = None  # for memory-mapped files
     frees: bool = False  # whether evaluations keep no memory for the next one
     attributes: Mapping[str, npt.NDArray[Any]] | None = None  # all that are known
@@ -94,7 +97,7 @@ class Recipe(NamedTuple):
 
     def renewed(self, **changes: Any) -> Recipe:
         """Return the recipe with more fields set."""
-        return self._replace(key=uuid.uuid4().hex, **changes)
+        return self._replace(step=self.step + 1, **changes)
 
 
 class Failed(NamedTuple):
@@ -194,26 +197,40 @@ def survey(recipe: Recipe, part: Any) -> Survey:
 
 # ---- what a process remembers --------------------------------------------------------------------
 
-_remembered: dict[str, tuple[Encoder, _kernels.Parameters | None]] = {}
+_remembered: dict[str, tuple[int, Encoder, _kernels.Parameters | None]] = {}
+_remembering = Lock()  # workers may have several threads
 
 
 def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters | None) -> None:
-    """Cache the objects made from a recipe, and drop those of earlier recipes."""
-    _remembered.clear()
-    _remembered[recipe.key] = encoder, parameters
+    """Cache the objects made from a recipe in place of those of an earlier step."""
+    with _remembering:
+        _remember(recipe, encoder, parameters)
+
+
+def _remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters | None) -> None:
+    _remembered.pop(recipe.run, None)
+    _remembered[recipe.run] = recipe.step, encoder, parameters
+    while len(_remembered) > RUNS:
+        del _remembered[next(iter(_remembered))]
+
+
+def forget(run: str) -> None:
+    """Drop the cached objects of a training."""
+    with _remembering:
+        _remembered.pop(run, None)
 
 
 def prepared(recipe: Recipe) -> tuple[Encoder, Any]:
-    """Return the encoder, and the weights where they are known."""
-    known = _remembered.get(recipe.key)  # one look: another thread may clear the cache
-    if known is not None:
-        return known
-    assert recipe.attributes is not None
-    encoder = Encoder(recipe.features)
-    encoder.restore(recipe.attributes)
-    parameters = None if recipe.pairs is None else known_parameters(recipe, encoder)
-    remember(recipe, encoder, parameters)
-    return encoder, parameters
+    """Return the encoder, and the weights where they are known; all threads share them."""
+    with _remembering:
+        step, encoder, parameters = _remembered.get(recipe.run, (None, None, None))
+        if encoder is None or step != recipe.step:
+            assert recipe.attributes is not None
+            encoder = Encoder(recipe.features)
+            encoder.restore(recipe.attributes)
+            parameters = None if recipe.pairs is None else known_parameters(recipe, encoder)
+        _remember(recipe, encoder, parameters)
+        return encoder, parameters
 
 
 def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:

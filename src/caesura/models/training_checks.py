@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +17,21 @@ from caesura.features.dense_columns import has_dense
 from caesura.learning import Result
 from caesura.learning.learners import is_probabilistic
 from caesura.models.development import Development
+from caesura.models.margin import loss_of
 from caesura.models.rules import Rules
+from caesura.models.targets import Target
+from caesura.segments import Segment
 
 if TYPE_CHECKING:
     from caesura.models.model import Model
     from caesura.models.training import Corpora, Training
 
-__all__ = ["about_run", "naming_overflow", "warn_of_gap"]
+__all__ = ["about_run", "naming_overflow", "warn_of_gap", "warn_of_splits"]
 
 Floats = npt.NDArray[np.float64]
 WIDE = 0.01  # share of the objective: a larger gap causes a warning
+LOOKED_AT = 100  # training sequences whose segmentations are looked at
+MANY = 0.1  # of the segments: more that are divided cause a warning
 
 
 def about_run(
@@ -96,6 +102,38 @@ def warn_of_gap(model: Model, training: Training, result: Result, delta: float) 
         f"{last.objective:.4g}, which may be {most:.3g} ({most / size:.0%}) above the optimum; "
         f"{', '.join(ways[:-1])}, or {ways[-1]}",
         stacklevel=5,
+    )
+
+
+def warn_of_splits(model: Any, X: Any, targets: Sequence[Target]) -> None:
+    """Warn if the best segmentations of training sequences divide what the labels join.
+
+    The Hamming loss counts wrong tokens: two segments in place of one of the same label cost
+    nothing, and may have the same score.
+    """
+    allowed = getattr(model, "same_label_adjacent", False)
+    if loss_of(model) != "hamming" or not allowed or not isinstance(X, Sequence):
+        return
+    some = [i for i in range(min(len(X), LOOKED_AT)) if type(targets[i]) is list]
+    gold: Any = [targets[i] for i in some]
+    found = model.predict([X[i] for i in some])
+    splits = _neighbours(found) - _neighbours(gold)
+    if splits > MANY * sum(map(len, gold)):
+        warnings.warn(
+            f"learner={model.learner!r}: {splits} segments of the first {len(some)} training "
+            "sequences are divided into several of the same label, which the loss 'hamming' does "
+            "not count; pass same_label_adjacent=False if such neighbours cannot occur, or "
+            "loss='segments'",
+            stacklevel=4,
+        )
+
+
+def _neighbours(segmentations: Iterable[Sequence[Segment]]) -> int:
+    """Count adjacent segments with the same label."""
+    return sum(
+        a.end == b.start and a.label == b.label
+        for segments in segmentations
+        for a, b in pairwise(segments)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
-from caesura.models import load
+from caesura.scale.models import model_at
 from caesura.segments import Segment
 
 __all__ = ["SegmentBatches", "segment_batches"]
@@ -53,7 +53,7 @@ class SegmentBatches:
             expected = f"one of the columns, {', '.join(rows.schema.names)}"
             raise InvalidInput(message("text", self._text, expected, "name the column of texts"))
         if self._model is None:
-            self._model = load(self._path)
+            self._model = model_at(self._path)
         texts = rows.column(self._text).to_pylist()
         there = [as_document(text, self._model.tokeniser_) for text in texts if text is not None]
         answers = zip(there, self._model.predict(there), strict=True)
@@ -84,7 +84,8 @@ def segment_batches(model: str, text: str = "text", column: str = "segments") ->
 
     It takes and returns tables and batches of Arrow, iterators over batches, and frames of pandas,
     and so fits into Spark's ``mapInArrow``, Ray Data's ``map_batches(..., batch_format="pyarrow")``
-    and Dask's ``map_partitions``.  Each worker loads the model once.
+    and Dask's ``map_partitions``.  Each worker process loads the model once, and a call uses one
+    thread.
 
     Parameters
     ----------

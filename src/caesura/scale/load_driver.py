@@ -103,17 +103,22 @@ class Driver:
         """Load parts in the order of the files, as soon as they are made."""
         waiting: deque[Future[None]] = deque()
         done = 0
+
+        def settle() -> None:
+            nonlocal done
+            waiting.popleft().result()
+            done += 1
+            if progress is not None:
+                progress(done, len(jobs))
+
         with ThreadPoolExecutor(1) as writer:
             try:
                 for (file, job), made in zip(jobs, parts, strict=True):
                     waiting.append(writer.submit(self._part, file, job, made))
                     while waiting and waiting[0].done():
-                        waiting.popleft().result()
-                        done += 1
-                        if progress is not None:
-                            progress(done, len(jobs))
+                        settle()
                 while waiting:
-                    waiting.popleft().result()
+                    settle()
             except BaseException:
                 self._broken = True
                 raise
