@@ -107,8 +107,8 @@ def single(x: Floats) -> Floats:
     return x.astype(np.float32).astype(np.float64)
 
 
-def vectors(n: int, pairs: int, seed: int) -> tuple[Floats, list[Floats], list[Floats], Floats]:
-    """Return a gradient, and pairs that single precision can hold."""
+def vectors(n: int, pairs: int, seed: int) -> tuple[Floats, list[Any], list[Any], Floats]:
+    """Return a gradient, and pairs that single precision can hold, in double precision."""
     random = np.random.default_rng(seed)
     s = [single(random.standard_normal(n)) for _ in range(pairs)]
     y = [single(one * (0.5 + random.random(n))) for one in s]
@@ -164,10 +164,10 @@ def test_dot_is_that_of_numpy(n: int, seed: int) -> None:
 
 @given(SIZES, st.integers(0, 2**32))
 def test_correction_pairs_are_those_of_numpy(n: int, seed: int) -> None:
-    ends = np.random.default_rng(seed).standard_normal((4, n))
+    w, w0, g, g0 = np.random.default_rng(seed).standard_normal((4, n))
     s, y = np.empty((2, n), np.float32)
-    products = _kernels.correction_pair(*ends, 1, s, y)
-    expected = single(ends[0] - ends[1]), single(ends[2] - ends[3])
+    products = _kernels.correction_pair(w, w0, g, g0, 1, s, y)
+    expected = single(w - w0), single(g - g0)
     assert (s == expected[0]).all()
     assert (y == expected[1]).all()
     for found, (a, b) in zip(products, ((0, 0), (1, 1), (0, 1)), strict=True):
