@@ -37,8 +37,8 @@ def read(source: Any, **more: Any) -> list[Entry]:
 
 @pytest.mark.parametrize(
     "made",
-    [list, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist, iter],
-    ids=["list", "pandas", "polars", "arrow", "iterator"],
+    [list, pandas.DataFrame, polars.DataFrame, polars.LazyFrame, pyarrow.Table.from_pylist, iter],
+    ids=["list", "pandas", "polars", "lazy", "arrow", "iterator"],
 )
 def test_data_in_memory(made: Callable[[Any], Any]) -> None:
     found = input_of(made(TABLE), Reading())
@@ -138,7 +138,7 @@ def test_a_column_that_clearly_is_the_text() -> None:
         (
             TABLE,
             {"text": "titel"},
-            "data: text_column: got 'titel', expected a column of the file: 'sku'",
+            "data: text_column: got 'titel', expected one of the columns 'sku'",
         ),
         (TABLE, {"id": "key"}, "id_column: got 'key'"),
         (TABLE, {"carry": ["key"]}, "carry: got 'key'"),

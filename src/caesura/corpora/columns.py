@@ -182,7 +182,7 @@ def _named(name: str, place: Mapping[str, int], argument: str) -> str:
     if len(alike) == 1:
         return alike[0]
     shown = _listed([repr(one) for one in place])
-    expected = f"a column of the file: {shown}"
+    expected = f"one of the columns {shown}"
     raise InvalidInput(message(argument, name, expected, "correct its name"))
 
 
@@ -191,8 +191,8 @@ def _text_column(
 ) -> tuple[str, bool]:
     """Return the text column, and whether it was guessed."""
     place = {name: i for i, name in enumerate(names)}
-    if isinstance(text, str):
-        return _named(text, place, "text"), False
+    if text is not None:
+        return _named(str(text), place, "text"), False
     if TEXT in place:
         return TEXT, False
     alike = [name for name in names if name.strip().casefold() == TEXT]
