@@ -91,6 +91,8 @@ def test_train_warns_of_labels_that_only_some_files_have(folder: Path, tmp_path:
     assert "two.csv: these columns are carried along, but are labels in other files: model;" in said
     assert "sku" not in said.split("warning", 1)[1]
     assert "other files" not in good("train", one, one, *short).err
+    said = good("train", two, "--also", one, *short).err
+    assert "one.csv: these label columns of other files are missing: storage; the model" in said
 
 
 @pytest.mark.parametrize("delimiter", "^~:\x1f")

@@ -18,6 +18,10 @@ from caesura.errors import InvalidInput
 __all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
 TABLES = ("csv", "parquet", "xlsx")
+_ABSENT = (
+    "{path}: these label columns of other files are missing: {labels}; the model learns that the "
+    "texts of this file have no such segments"
+)
 
 
 class Training(NamedTuple):
@@ -103,10 +107,7 @@ def _warn_of_differences(tables: Mapping[str, corpora.Columns]) -> None:
                 f"{', '.join(carried)}; name all labels with --labels"
             )
         if absent:
-            warn(
-                f"{path}: these label columns of other files are missing: {', '.join(absent)}; the "
-                "model learns that the texts of this file have no such segments"
-            )
+            warn(_ABSENT.format(path=path, labels=", ".join(absent)))
 
 
 def _labels(documents: Iterable[Document]) -> dict[str, None]:
@@ -128,6 +129,9 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             f"{path}: got the columns {shown}, expected columns of labels that TRAIN has: "
             f"{', '.join(known[:12])}; rename the columns"
         )
+    absent = [label for label in known if label not in names]
+    if absent:
+        warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
     corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)

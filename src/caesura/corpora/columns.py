@@ -27,6 +27,7 @@ __all__ = [
     "choose",
     "needs_rows",
     "parts_of",
+    "plain_text",
     "renamed",
     "text_cell",
 ]
@@ -359,6 +360,17 @@ def text_cell(cell: Any, column: str) -> str:
     if cell is None or cell != cell:  # NaN
         return ""
     raise InvalidInput(message(column, cell, "a text", "name another column, or write a string"))
+
+
+def plain_text(value: Any) -> str:
+    """Return a carried value as text; bytes become hexadecimal digits.
+
+    Examples
+    --------
+    >>> plain_text(b"Az"), plain_text(1.5)
+    ('417a', '1.5')
+    """
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def renamed(carried: Mapping[str, Any], taken: Iterable[str]) -> dict[str, Any]:

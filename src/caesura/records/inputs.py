@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
+from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose, plain_text
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
 from caesura.corpora.tables import check_separator
@@ -207,8 +207,8 @@ def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list | bool | int | float):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
+        return json.dumps(value, ensure_ascii=False, default=plain_text)
+    return plain_text(value)
 
 
 def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, bool]:
