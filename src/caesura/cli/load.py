@@ -339,8 +339,8 @@ def _report(done: Loaded, json: bool) -> None:
         )
     if done.stale:
         warn(
-            f"the input has changed: {done.stale:,} rows of its earlier state are in the table; "
-            "pass --replace to delete them"
+            f"the input has changed, and the table still has {counted(done.stale, 'row')} of its "
+            "earlier state; pass --replace to delete them"
         )
     if json:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})
