@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -79,6 +80,50 @@ def test_train_says_what_it_took_for_what(folder: Path, tmp_path: Path) -> None:
     assert caesura.load(tmp_path / "m").columns_ == ["brand", "colour"]
 
 
+def test_train_warns_of_labels_that_only_some_files_have(folder: Path, tmp_path: Path) -> None:
+    one = put(tmp_path / "one.csv", products(9), ["sku", "title", "brand", "model", "colour"])
+    rows = [row | {"model": row["model"] if i < 4 else "?"} for i, row in enumerate(products(9))]
+    two = put(tmp_path / "two.csv", rows, ["title", "brand", "model", "storage", "price"])
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = good("train", one, two, *short).err
+    assert "one.csv: these label columns of other files are missing: storage; the model" in said
+    assert "two.csv: these label columns of other files are missing: colour; the model" in said
+    assert "two.csv: these columns are carried along, but are labels in other files: model;" in said
+    assert "sku" not in said.split("warning", 1)[1]
+    assert "other files" not in good("train", one, one, *short).err
+    said = good("train", two, "--also", one, *short).err
+    assert "one.csv: these label columns of other files are missing: storage; the model" in said
+
+
+@pytest.mark.parametrize("delimiter", "^~:\x1f")
+def test_an_unknown_separator_is_named(folder: Path, tmp_path: Path, delimiter: str) -> None:
+    new = put(tmp_path / "new.csv", products(3), ["sku", "title", "price"], delimiter)
+    into = ["--into", tmp_path / "a.db"]
+    commands: list[list[Any]] = [["load", folder / "model", new, *into]]
+    commands.append(["segment", folder / "model", new])
+    for command in commands:
+        assert f"new.csv, line 1: got {'sku title price'.replace(' ', delimiter)!r} and 2" in (
+            said := bad(*command)
+        )
+        assert f"pass --delimiter {delimiter!r}" in said
+        ran = good(*command, "--delimiter", delimiter, "--text-column", "title")
+    assert '"sku":"SKU1001"' in ran.out
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        prices = connection.execute("SELECT price FROM records").fetchall()
+    assert prices == [("0.90",), ("1.90",), ("2.90",)]
+
+
+def test_a_single_column_may_have_any_name(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("the title: a text\nNokia X20: Red\nNokia A12 Red\n", "utf-8")
+    assert good("segment", folder / "model", path, "--to", "csv").out.count("Nokia") == 4
+    path.write_text("e-mail\nNokia X20-Red\nNokia A12-Red\n", "utf-8")
+    assert good("segment", folder / "model", path, "--to", "csv").out.count("X20-Red") == 1
+    path.write_text("title?\nWhich?\nThat?\n", "utf-8")
+    assert "--delimiter ','" in bad("segment", folder / "model", path)
+    good("segment", folder / "model", path, "--delimiter", ",")
+
+
 def test_columns_come_out_in_the_order_of_the_training_data(folder: Path) -> None:
     assert caesura.load(folder / "model").columns_ == LABELS
     out = good("segment", folder / "model", "--to", "csv", stdin="Nokia X20 Pro 64 GB Red\n").out
@@ -93,7 +138,7 @@ def test_tables_that_cannot_be_learnt_from(folder: Path, tmp_path: Path) -> None
     assert ran.code == 1
     assert "got no column whose cells occur in the text 'title'" in ran.err
     wrong = ["--text-column", "name"]
-    assert "--text-column: got 'name', expected a column of the file" in bad(
+    assert "--text-column: got 'name', expected one of the columns" in bad(
         "train", folder / "train.csv", "-o", tmp_path / "m", *wrong
     )
     model, out = folder / "model", tmp_path / "o.csv"

@@ -337,7 +337,7 @@ def test_errors_of_tables(tmp_path: Path, content: str, text: str) -> None:
         read_csv(path, separator=", ")
     with refused("separator: got '\"', expected one character, no quote or line end"):
         write_csv(path, [], separator='"')
-    with refused(f"{path}, line 1: labels: got 'z', expected a column of the file"):
+    with refused(f"{path}, line 1: labels: got 'z', expected one of the columns"):
         list(read_csv(put(tmp_path, "text,a\n", "a.csv"), labels=["z"]))
 
 

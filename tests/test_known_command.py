@@ -127,6 +127,7 @@ def test_values_of_another_table_of_the_target(folder: Path) -> None:
         ("town", "--known: got 'town', expected LABEL=FILE:COLUMN"),
         ("=towns.name", "--known: got '=towns.name'"),
         ("town=name", "expected TABLE.COLUMN in a.duckdb"),
+        ("town=in.csv", "got 'town=in.csv' without a column, expected town=in.csv:COLUMN"),
         ("county=towns.name", "trained with known values of town"),
         ("town=none.name", "a table 'none' with a column 'name'"),
         ("town=towns.none", "a table 'towns' with a column 'none'"),

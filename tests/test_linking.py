@@ -513,6 +513,10 @@ def test_entities_and_mentions(
     connection.execute("BEGIN TRANSACTION")
     with pytest.raises(InvalidInput, match="one without an open transaction"):
         store_entities(connection, SCHEMA, linker, model, ["Gray, 1972. On time."])
+    with pytest.raises(
+        InvalidInput, match=r"connection: got 'papers.db', expected a connection of"
+    ):
+        store_entities("papers.db", SCHEMA, linker, model, ["Gray, 1972. On time."])
 
 
 @pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])

@@ -101,7 +101,7 @@ def test_the_command_warns_of_rows_that_are_no_longer_there(folder: Path) -> Non
     command = ("load", "address.model", "in.txt", "--into", "a.db")
     good(*command)
     Path("in.txt").write_text("\n".join(texts(11)) + "\n")
-    assert "1 rows of its earlier state" in good(*command).err
+    assert "the table still has 1 row of its earlier state" in good(*command).err
     assert "earlier state" not in good(*command, "--replace").err
     assert len(rows("a.db")) == 11
 

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,32 @@ def read(source: Any, **more: Any) -> list[Entry]:
 
 @pytest.mark.parametrize(
     "made",
-    [list, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist, iter],
-    ids=["list", "pandas", "polars", "arrow", "iterator"],
+    [list, pandas.DataFrame, polars.DataFrame, polars.LazyFrame, pyarrow.Table.from_pylist, iter],
+    ids=["list", "pandas", "polars", "lazy", "arrow", "iterator"],
 )
 def test_data_in_memory(made: Callable[[Any], Any]) -> None:
     found = input_of(made(TABLE), Reading())
     assert (found.text, found.guessed) == ("title", True)
     assert found.columns == TYPED
     assert [entry.text for entry in found] == [one["title"] for one in TABLE]
+
+
+def test_values_without_a_type_in_databases_become_text() -> None:
+    cells = {
+        "day": date(2020, 2, 1),
+        "price": Decimal("1.10"),
+        "raw": b"\x00\xff",
+        "tags": ["a", None],
+        "nested": {"raw": b"\x01", "day": date(2020, 2, 1)},
+    }
+    [entry] = input_of(pyarrow.Table.from_pylist([{"text": "a b", **cells}]), Reading())
+    assert entry.carried == {
+        "day": "2020-02-01",
+        "price": "1.10",
+        "raw": "00ff",
+        "tags": '["a", null]',
+        "nested": '{"raw": "01", "day": "2020-02-01"}',
+    }
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz", "a.xlsx"])
@@ -138,7 +157,7 @@ def test_a_column_that_clearly_is_the_text() -> None:
         (
             TABLE,
             {"text": "titel"},
-            "data: text_column: got 'titel', expected a column of the file: 'sku'",
+            "data: text_column: got 'titel', expected one of the columns 'sku'",
         ),
         (TABLE, {"id": "key"}, "id_column: got 'key'"),
         (TABLE, {"carry": ["key"]}, "carry: got 'key'"),

@@ -50,7 +50,6 @@ from caesura.features import (
 from caesura.features.batch import OPEN_END, OPEN_START, Batch, Words
 from caesura.features.lexicons import bare
 from caesura.features.reference import Row, applies, rows
-from caesura.features.similar import _TokenSort
 from caesura.features.trie import Trie
 from caesura.segments import Segment
 
@@ -444,25 +443,34 @@ def test_token_sort(corpus: list[list[str]], entries: list[list[str]]) -> None:
     check(feature, corpus, meaning)
 
 
-@pytest.mark.parametrize("at_least", [1e-3, 0.5, 0.8])
+@pytest.mark.parametrize("thresholds", [[1e-3, 0.3], [0.5, 0.7, 0.9], [0.8, 1.0], [1.0]])
 @pytest.mark.parametrize("alphabet", ["ab", "abcdefgh0", "é大\U0001f600\ud800x"])
-def test_token_sort_is_exact_among_many(at_least: float, alphabet: str) -> None:
-    """Also where many entries share a token, and whatever their order."""
+def test_token_sort_is_exact_among_many(thresholds: list[float], alphabet: str) -> None:
+    """Where many entries share a token, and texts have more than 64, 128 and 255 characters."""
     draw = random.Random(3)
 
     def text(longest: int) -> str:
         return "".join(draw.choices(alphabet, k=draw.randint(0, longest)))
 
     entries = [["of", text(9)] + ["the"] * draw.randint(0, 2) for _ in range(300)]
-    entries += [["of", text(9) + 300 * alphabet[0]], ["", ""], [text(700), "the"]]
-    orders = [Lexicon("a", entries), Lexicon("b", entries[::-1])]
-    queries = [(*draw.sample(["of", "the", "", text(9)], 2), text(12)) for _ in range(30)]
-    queries += [("of", 400 * alphabet[0]), ("",), ("", ""), ("nowhere",)]
-    for query in queries:
-        near = [" ".join(sorted(one)) for one in entries if set(one) & set(query)]
-        ratios = [Indel.normalized_similarity(" ".join(sorted(query)), one) for one in near]
-        best = max((ratio for ratio in ratios if ratio >= at_least), default=0.0)
-        assert [_TokenSort(one).best(query, at_least) for one in orders] == [best, best]
+    entries += [["of", text(70), text(70)] for _ in range(30)]
+    entries += [["of", text(9) + 300 * alphabet[0]], ["", ""], [""], [text(700), "the"]]
+    corpus = [
+        [draw.choice(["of", "the", "", text(9), text(9), text(40)]) for _ in range(9)]
+        for _ in range(12)
+    ]
+    corpus += [["of", 400 * alphabet[0], "the"], [""], ["", ""], ["nowhere"], ["of"] * 8, []]
+    folded = [sorted(token.casefold() for token in entry) for entry in entries]
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        tokens = sorted(t.casefold() for t in document.tokens[start:end])
+        near = [" ".join(one) for one in folded if set(one) & set(tokens) and end - start < 8]
+        ratios = [Indel.normalized_similarity(" ".join(tokens), one) for one in near]
+        best = max(ratios, default=-1.0)
+        return [f">={x:g}" for x in thresholds if best >= x - 1e-9]
+
+    for lexicon in (Lexicon("a", entries), Lexicon("b", entries[::-1])):
+        check(Similar(lexicon, thresholds=thresholds, max_length=7), corpus, meaning)
 
 
 def test_a_similarity_at_a_threshold_reaches_it() -> None:
@@ -490,23 +498,6 @@ def test_cosine(corpus: list[list[str]], entries: list[list[str]]) -> None:
 
     feature = Similar(Lexicon("schools", entries), "cosine", [0.5, 0.75, 1], 5)
     check(feature, corpus, meaning)
-
-
-def test_similarity_does_not_look_at_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    import rapidfuzz.process
-
-    compared: list[int] = []
-    original = rapidfuzz.process.extractOne
-
-    def counting(query: str, choices: list[str], **options: object) -> object:
-        compared.append(len(choices))
-        return original(query, choices, **options)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(rapidfuzz.process, "extractOne", counting)
-    many = [f"journal of topic{i}" for i in range(5000)]
-    corpus = [["the", "journal", "of", "topic77", "."]] * 3
-    Similar(Lexicon("many journals", many), max_length=4).firings(batch_of(corpus))
-    assert 0 < sum(compared) < 10 * 200  # of 10 spans of one document, each looked up once
 
 
 # -- the trie --------------------------------------------------------------------------------------

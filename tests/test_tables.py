@@ -95,7 +95,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     [joined, *_] = read(path, text=False, labels=["brand", "model"])
     assert joined.text == "Fairphone 5"
     for wrong in ({"text": "name"}, {"labels": ["make"]}):
-        with pytest.raises(InvalidInput, match="expected a column of the file: 'title', 'brand'"):
+        with pytest.raises(InvalidInput, match="expected one of the columns 'title', 'brand'"):
             list(read(path, **wrong))
     with pytest.raises(InvalidInput, match="other than that of the text"):
         list(read(path, text="title", labels=["title"]))
@@ -301,7 +301,7 @@ def test_frames_become_documents() -> None:
         assert from_frame(frame, text="title")[0].segments is None
         with pytest.raises(InvalidInput, match="expected the name of the column with the text"):
             from_frame(frame)
-        with pytest.raises(InvalidInput, match=r"labels: got 'city', expected a column"):
+        with pytest.raises(InvalidInput, match=r"labels: got 'city', expected one of the col"):
             from_frame(frame, text="title", labels=["city"])
     with pytest.raises(InvalidInput, match=r"^frame: got "):
         from_frame(FRAME)

@@ -145,12 +145,13 @@ def test_texts_are_replaced(connection: Any, stored: list[UncertainRecord]) -> N
 
 def test_nothing_is_half_written(connection: Any, stored: list[UncertainRecord]) -> None:
     store_uncertain(connection, "homes", stored[:1])
-    connection.execute("DROP VIEW homes_pairs")
-    connection.execute("CREATE TABLE homes_pairs (x INTEGER)")
-    connection.execute("DROP VIEW homes_expected")
-    connection.execute("DROP VIEW homes_values")
+    for view in ("pairs", "expected", "values"):
+        connection.execute(f"DROP VIEW homes_{view}")
     connection.execute("DROP TABLE homes_cells")
-    connection.execute("CREATE TABLE homes_cells (x INTEGER)")
+    connection.execute(
+        "CREATE TABLE homes_cells (text_id VARCHAR, row_id INTEGER, label VARCHAR, value VARCHAR, "
+        "occurrences INTEGER, probability DOUBLE CHECK (probability < 0))"
+    )
     with pytest.raises(InvalidInput, match="the database refused"):
         store_uncertain(connection, "homes", stored)
     ((texts,),) = connection.execute("SELECT COUNT(*) FROM homes_texts").fetchall()
@@ -169,8 +170,19 @@ def test_files(tmp_path: Path, suffix: str, stored: list[UncertainRecord]) -> No
     )
     with pytest.raises(InvalidInput, match=r"query: got 'city', expected one of the columns, num"):
         answers(path, "homes", {"city": "York"})
-    with pytest.raises(InvalidInput, match=r"the database refused: .*nothing_cells"):
-        answers(path, "nothing", {"town": "York"})
+    with pytest.raises(InvalidInput, match=r"name: got 'home', .* stored under: 'homes', 'more';"):
+        answers(path, "home", {"town": "York"})
+
+
+def test_tables_of_others(connection: Any, stored: list[UncertainRecord]) -> None:
+    """Neither read nor written, and named."""
+    with pytest.raises(InvalidInput, match=r"name: got 'a', .* stored under: there is none; pass"):
+        answers(connection, "a", {"town": "York"})
+    connection.execute('CREATE TABLE "say ""hi""_texts" (x INTEGER)')
+    with pytest.raises(InvalidInput, match=r"name: got 'say \"hi\"', expected no table"):
+        store_uncertain(connection, 'say "hi"', stored)
+    ((count,),) = connection.execute('SELECT COUNT(*) FROM "say ""hi""_texts"').fetchall()
+    assert count == 0
 
 
 def test_bad_arguments(tmp_path: Path, stored: list[UncertainRecord]) -> None:

@@ -9,6 +9,7 @@
 #include "bind/bindings.hpp"
 #include "bind/stable_abi.hpp"
 #include "encode/segments.hpp"
+#include "encode/similar.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -93,9 +94,64 @@ void add_pattern(Firings& self, int source, const TokenBatch& batch, const Token
   fire_pattern(batch, types, pattern, between, max_length, id, source, self);
 }
 
+SimilarEntries::Texts texts_from(Vector<std::int32_t> characters, Vector<std::int64_t> offsets,
+                                 std::int32_t least, std::int32_t n_characters) {
+  SimilarEntries::Texts texts{
+      copied(characters), checked_offsets(offsets, static_cast<std::int64_t>(characters.shape(0)))};
+  for (const std::int32_t c : texts.characters)
+    require(c >= least && c < n_characters, "characters: out of range");
+  return texts;
+}
+
+std::vector<std::int32_t> below(Vector<std::int32_t> numbers, std::int32_t least, std::size_t end) {
+  for (std::size_t k = 0; k < numbers.shape(0); ++k)
+    require(numbers(k) >= least && numbers(k) < static_cast<std::int64_t>(end),
+            "numbers: out of range");
+  return copied(numbers);
+}
+
+SimilarEntries similar_entries(int n_characters, int space, Vector<std::int32_t> characters,
+                               Vector<std::int64_t> offsets, Vector<std::int32_t> having,
+                               Vector<std::int64_t> having_offsets) {
+  require(space >= 0 && space < n_characters, "space: out of range");
+  SimilarEntries::Texts entries = texts_from(characters, offsets, 0, n_characters);
+  std::vector<std::int32_t> owners = below(having, 0, entries.offsets.size() - 1);
+  return SimilarEntries(
+      n_characters, space, std::move(entries), std::move(owners),
+      checked_offsets(having_offsets, static_cast<std::int64_t>(having.shape(0))));
+}
+
+auto reached(const SimilarEntries& self, Vector<std::int32_t> characters,
+             Vector<std::int64_t> offsets, Vector<std::int32_t> numbers, Vector<std::int32_t> types,
+             Vector<std::int64_t> document_offsets, const std::vector<double>& thresholds,
+             std::int64_t max_length) {
+  require(!thresholds.empty() && thresholds[0] > 0, "thresholds: expected numbers above 0");
+  require(max_length >= 1, "max_length: expected 1 or more");
+  SimilarEntries::Tokens tokens{texts_from(characters, offsets, -1, self.n_characters()),
+                                below(numbers, -1, self.n_tokens())};
+  require(tokens.numbers.size() + 1 == tokens.texts.offsets.size(), "numbers: one for each token");
+  const auto checked = below(types, 0, tokens.numbers.size());
+  const auto ranges = checked_offsets(document_offsets, static_cast<std::int64_t>(types.shape(0)));
+  SimilarEntries::Reached found;
+  {
+    const Released release;
+    found = self.reached(tokens, checked, ranges, thresholds, max_length);
+  }
+  return std::make_tuple(given(std::move(found.starts)), given(std::move(found.ends)),
+                         given(std::move(found.counts)));
+}
+
 }  // namespace
 
 void bind_segments(nb::module_& m) {
+  nb::class_<SimilarEntries>(m, "SimilarEntries",
+                             "The entries of a lexicon, and which spans are similar to one.")
+      .def(nb::new_(&similar_entries), "n_characters"_a, "space"_a, "characters"_a, "offsets"_a,
+           "having"_a, "having_offsets"_a)
+      .def("reached", &reached, "characters"_a, "offsets"_a, "numbers"_a, "types"_a,
+           "document_offsets"_a, "thresholds"_a, "max_length"_a,
+           "The spans that reach a threshold: starts, ends, and how many thresholds.");
+
   nb::class_<EntryFinder>(m, "EntryFinder", "The entries of a lexicon, and where they occur.")
       .def(nb::init<bool>(), "loose"_a)
       .def(

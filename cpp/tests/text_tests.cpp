@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "encode/segments.hpp"
+#include "encode/similar.hpp"
 #include "encode/types.hpp"
 
 using namespace caesura;
@@ -167,6 +168,21 @@ void test_firings() {
         "places");
 }
 
+// With the entries "aab b" and 80 times "a".
+void test_similar() {
+  SimilarEntries::Texts texts{{0, 0, 1, 2, 1}, {0, 5, 85}};
+  texts.characters.resize(85, 0);
+  const SimilarEntries entries(3, 2, texts, {0, 1, 0}, {0, 1, 2, 3});
+  SimilarEntries::Tokens tokens{{{0, 0, 0}, {0, 2, 3}}, {0, 2}};  // "aa" and "a"
+  const auto found = entries.reached(tokens, {0, 1, 1, 0}, {0, 2, 4}, {0.4, 0.5, 0.9}, 2);
+  check(found.counts == std::vector<std::int32_t>({2, 2, 2, 2}), "similar");
+  tokens.texts.characters.assign(79, 0);
+  tokens.texts.offsets = {0, 0, 79};
+  tokens.numbers = {0, 1};
+  const auto longer = entries.reached(tokens, {1, 0, 1}, {0, 3}, {0.9}, 3);
+  check(longer.starts == std::vector<std::int64_t>({0, 0, 1, 2}), "similar, longer");
+}
+
 }  // namespace
 
 int main() {
@@ -175,5 +191,6 @@ int main() {
   test_patterns();
   test_search();
   test_firings();
+  test_similar();
   std::puts("text: good");
 }

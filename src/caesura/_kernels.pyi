@@ -309,6 +309,16 @@ def repeats(batch: TokenBatch, offset: int, values: Interner, grow: bool) -> Ann
     The number of yes or no for each token: whether it is the same as another.
     """
 
+class SimilarEntries:
+    """The entries of a lexicon, and which spans are similar to one."""
+
+    def __init__(self, n_characters: int, space: int, characters: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], having: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], having_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def reached(self, characters: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], types: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], document_offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], thresholds: Sequence[float], max_length: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """
+        The spans that reach a threshold: starts, ends, and how many thresholds.
+        """
+
 class EntryFinder:
     """The entries of a lexicon, and where they occur."""
 

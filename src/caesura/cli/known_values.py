@@ -66,6 +66,8 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
     place, _, column = where.rpartition(":")
     if not place and not into:
         raise InvalidInput(f"{OPTION}: got {given!r}, expected {EXPECTED}")
+    if not place and is_table(where):  # rather than the table of a database
+        raise InvalidInput(f"{OPTION}: got {given!r} without a column, expected {given}:COLUMN")
     place = place or into
     name, dot, inner = column.partition(".")
     if is_table(place):

@@ -16,6 +16,7 @@ from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
+from caesura.cli.reading import separator_of
 from caesura.cli.stdin_format import piped_format
 from caesura.errors import CaesuraError, InvalidInput, counted
 
@@ -28,6 +29,7 @@ _NAMED = 3  # renamed columns that are listed by name
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
 ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
 ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
+ARGUMENTS["separator"] = "--delimiter"
 ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
 REMEDIES = {  # what the library advises, in options
     "replace=True": "--replace",
@@ -103,6 +105,12 @@ class Input(NamedTuple):
     encoding: Annotated[
         str, typer.Option("--encoding", help="Read INPUT in this encoding.", show_default=True)
     ] = "utf-8"
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            "--delimiter", help="Separate cells by this character: , ; | or tab. Default: guessed."
+        ),
+    ] = None
     skip_errors: Annotated[
         bool,
         typer.Option("--skip-errors", help="Skip unreadable records and report their number."),
@@ -255,6 +263,7 @@ def _arguments(given: Input) -> dict[str, Any]:
     """Return the arguments that say how the input is read."""
     found = given._asdict()
     skip = found.pop("skip_errors")
+    found["separator"] = separator_of(found.pop("delimiter"))
     carry = found["carry"]
     names = None if carry is None else [one.strip() for one in carry.split(",") if one.strip()]
     return found | {"on_error": "skip" if skip else "raise", "carry": names}
@@ -330,8 +339,8 @@ def _report(done: Loaded, json: bool) -> None:
         )
     if done.stale:
         warn(
-            f"the input has changed: {done.stale:,} rows of its earlier state are in the table; "
-            "pass --replace to delete them"
+            f"the input has changed, and the table still has {counted(done.stale, 'row')} of its "
+            "earlier state; pass --replace to delete them"
         )
     if json:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})

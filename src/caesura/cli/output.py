@@ -311,10 +311,14 @@ def _user_message(error: Exception) -> str:
         return f"{name}{error.strerror.lower()}"
     if isinstance(error, CaesuraError):
         from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
+        from caesura.corpora.tables import PASS_SEPARATOR
 
         text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
         for name, option in (("text", "--text-column"), ("labels", "--labels")):
             text = text.replace(f", line 1: {name}: got", f", line 1: {option}: got")
+        text = text.replace(PASS_SEPARATOR, "pass --delimiter ").replace(
+            "separator=','", "--delimiter ','"
+        )
         return text.replace(NAME_LABELS, "name the labels with --labels")
     if isinstance(error, OSError):
         return str(error)

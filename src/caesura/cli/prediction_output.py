@@ -15,7 +15,7 @@ from caesura import corpora, render
 from caesura.cli.output import warn
 from caesura.cli.prediction_formats import TABLES, Answer, Style
 from caesura.cli.prediction_tables import write_table
-from caesura.corpora.columns import renamed
+from caesura.corpora.columns import plain_text, renamed
 from caesura.corpora.files import writing
 from caesura.corpora.jsonl import RESERVED
 from caesura.corpora.sinks import csv_cell
@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
         return tuple(value)
     if isinstance(value, set | frozenset):
         return sorted(value)
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else plain_text(value)
 
 
 def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "read",
     "read_all",
     "report_notes",
+    "separator_of",
 ]
 
 PANEL = "Reading"
@@ -190,7 +191,7 @@ def _of_tables(
     if reading.labels is not None:
         options["labels"] = [one.strip() for one in reading.labels.split(",") if one.strip()]
     if reading.delimiter is not None:
-        options["separator"] = {"tab": "\t", "\\t": "\t"}.get(reading.delimiter, reading.delimiter)
+        options["separator"] = separator_of(reading.delimiter)
     takes = {"csv": 3, "parquet": 2, "xlsx": 2, "jsonl": 2}.get(form, 0)
     for key, option in (("text", "--text-column"), ("labels", "--labels"))[2 * (takes > 1) :]:
         if key in options:
@@ -205,6 +206,17 @@ def _of_tables(
     if takes and labels is not None:
         options["labels"] = list(labels)
     return options
+
+
+def separator_of(delimiter: str | None) -> str | None:
+    r"""Return the character that --delimiter names.
+
+    Examples
+    --------
+    >>> separator_of("tab"), separator_of(";")
+    ('\t', ';')
+    """
+    return "\t" if delimiter in ("tab", "\\t") else delimiter
 
 
 def _say_columns(name: str, columns: corpora.Columns) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura import corpora
-from caesura.cli.output import note
+from caesura.cli.output import note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.cli.review_file import CHECKED, checked_rows
@@ -18,6 +18,10 @@ from caesura.errors import InvalidInput
 __all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
 TABLES = ("csv", "parquet", "xlsx")
+_ABSENT = (
+    "{path}: these label columns of other files are missing: {labels}; the model learns that the "
+    "texts of this file have no such segments"
+)
 
 
 class Training(NamedTuple):
@@ -55,14 +59,18 @@ def read_training(
     documents: list[Document] = []
     counts: list[tuple[str, int]] = []
     order: dict[str, None] = {}
+    tables: dict[str, corpora.Columns] = {}
     for path in paths:
         corpus = read(path, reading, tokeniser=tokens.cutter)
         some = listed(tokens.documents(corpus, path), path)
         report_notes(corpus, path)
         _check_labelled(some, corpus, path)
-        order.update(dict.fromkeys(corpus.columns.labels if corpus.columns else ()))
+        if corpus.columns is not None:
+            order.update(dict.fromkeys(corpus.columns.labels))
+            tables[path] = corpus.columns
         documents += some
         counts.append((path, len(some)))
+    _warn_of_differences(tables)
     known = _labels(documents)
     for path in also:
         some = _corrected(path, reading, tokens, list(order | known))
@@ -84,6 +92,24 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     labelled(documents, path, in_part=True)
 
 
+def _warn_of_differences(tables: Mapping[str, corpora.Columns]) -> None:
+    """Warn of labels that only some of several tables have, or that are carried along in others.
+
+    A model learns from a table without a label that its texts have no such segments.
+    """
+    every = dict.fromkeys(label for columns in tables.values() for label in columns.labels)
+    for path, columns in tables.items():
+        carried = [label for label in every if label in columns.carried]
+        absent = [label for label in every if label not in columns.names]
+        if carried:
+            warn(
+                f"{path}: these columns are carried along, but are labels in other files: "
+                f"{', '.join(carried)}; name all labels with --labels"
+            )
+        if absent:
+            warn(_ABSENT.format(path=path, labels=", ".join(absent)))
+
+
 def _labels(documents: Iterable[Document]) -> dict[str, None]:
     """Return the labels of segments in order of first occurrence."""
     some = (d.segments if d.known is None else d.known.segments for d in documents)
@@ -103,6 +129,9 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             f"{path}: got the columns {shown}, expected columns of labels that TRAIN has: "
             f"{', '.join(known[:12])}; rename the columns"
         )
+    absent = [label for label in known if label not in names]
+    if absent:
+        warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
     corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)

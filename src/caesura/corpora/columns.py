@@ -27,6 +27,7 @@ __all__ = [
     "choose",
     "needs_rows",
     "parts_of",
+    "plain_text",
     "renamed",
     "text_cell",
 ]
@@ -182,7 +183,7 @@ def _named(name: str, place: Mapping[str, int], argument: str) -> str:
     if len(alike) == 1:
         return alike[0]
     shown = _listed([repr(one) for one in place])
-    expected = f"a column of the file: {shown}"
+    expected = f"one of the columns {shown}"
     raise InvalidInput(message(argument, name, expected, "correct its name"))
 
 
@@ -191,8 +192,8 @@ def _text_column(
 ) -> tuple[str, bool]:
     """Return the text column, and whether it was guessed."""
     place = {name: i for i, name in enumerate(names)}
-    if isinstance(text, str):
-        return _named(text, place, "text"), False
+    if text is not None:
+        return _named(str(text), place, "text"), False
     if TEXT in place:
         return TEXT, False
     alike = [name for name in names if name.strip().casefold() == TEXT]
@@ -359,6 +360,17 @@ def text_cell(cell: Any, column: str) -> str:
     if cell is None or cell != cell:  # NaN
         return ""
     raise InvalidInput(message(column, cell, "a text", "name another column, or write a string"))
+
+
+def plain_text(value: Any) -> str:
+    """Return a carried value as text; bytes become hexadecimal digits.
+
+    Examples
+    --------
+    >>> plain_text(b"Az"), plain_text(1.5)
+    ('417a', '1.5')
+    """
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def renamed(carried: Mapping[str, Any], taken: Iterable[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Protocol
 
+from caesura.corpora.columns import plain_text
 from caesura.corpora.files import Name, binary_writing, unpacked_suffix
 from caesura.corpora.temporary import scratch
 from caesura.errors import InvalidInput, MissingPackage, TooLarge
@@ -194,16 +195,16 @@ def csv_cell(cell: Any) -> str:
 
     Examples
     --------
-    >>> csv_cell(None), csv_cell(2.0), csv_cell({"a": [1]}), csv_cell(True)
-    ('', '2.0', '{"a": [1]}', 'true')
+    >>> csv_cell(None), csv_cell(2.0), csv_cell({"a": [1]}), csv_cell(True), csv_cell(b"Az")
+    ('', '2.0', '{"a": [1]}', 'true', '417a')
     """
     if isinstance(cell, str):
         return cell
     if cell is None:
         return ""
     if isinstance(cell, bool | Mapping | list | tuple):
-        return json.dumps(cell, ensure_ascii=False, default=str)
-    return str(cell)
+        return json.dumps(cell, ensure_ascii=False, default=plain_text)
+    return plain_text(cell)
 
 
 class _Csv:

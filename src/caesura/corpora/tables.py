@@ -32,11 +32,14 @@ from caesura.corpora.sinks import writing_table
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Numbered", "read_csv", "table_corpus", "write_csv", "write_table"]
+__all__ = ["PASS_SEPARATOR", "Numbered", "check_separator", "csv_rows", "read_csv", "table_corpus"]
+__all__ += ["write_csv", "write_table"]
 
 _SEPARATORS = ",;\t|"
 _LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
 _LOOKED = 20  # rows by which the separator is found
+_IN_NAMES = " \xa0_-.()[]/'\""  # characters that the name of a single column may well have
+PASS_SEPARATOR = "pass separator="  # a remedy
 Numbered = tuple[int, Sequence[Any] | InvalidInput]  # a row, or why it cannot be read
 
 
@@ -104,7 +107,7 @@ def read_csv(
     >>> print(corpus.columns)
     text: Text; labels: author; carried along: id
     """
-    _check_separator(separator)
+    check_separator(separator)
     source = Source(path, encoding)
 
     def rows() -> Iterator[Numbered]:
@@ -191,7 +194,7 @@ def _check_rows(
             raise place(number, wrong_width(len(row), width)) from None
 
 
-def _check_separator(separator: object) -> None:
+def check_separator(separator: object) -> None:
     """Raise if a string cannot separate cells."""
     one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
     if separator is not None and not one:
@@ -249,11 +252,34 @@ def _separator(source: Source, lines: _Lines) -> str:
     splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
     widths = {one: len(_cut([lines.first], one)[0]) for one in splits}
     several = [one for one in splits if widths[one] > 1]
-    if len(several) < 2:
-        return several[0] if several else ","
+    if len(several) == 1:
+        return several[0]
     begin = lines.beginning()
+    if not several:
+        _check_single(source, lines.first, begin)
+        return ","
     even = [one for one in several if all(len(row) == widths[one] for row in _cut(begin, one)[:-1])]
     return max(even or several, key=lambda one: (widths[one], -_SEPARATORS.index(one)))
+
+
+def _check_single(source: Source, first: str, lines: list[str]) -> None:
+    """Raise if a table of one column seems to be one with another separator.
+
+    Such a character is in the first line, and in all lines equally often.
+    """
+    other = [line for line in lines[1:] if line.strip()]
+    for character in dict.fromkeys(first.strip()):
+        if character.isalnum() or character in _IN_NAMES:
+            continue
+        count = first.count(character)
+        if other and all(line.count(character) == count for line in other):
+            expected = "cells separated by commas, semicolons, tabs or bars"
+            shown = repr(character)
+            raise source.error(
+                1,
+                f"got {first.strip()!r} and {count} {shown} on every line, expected {expected}; "
+                f"{PASS_SEPARATOR}{shown}, or separator=',' if there is only one column",
+            )
 
 
 def _cut(lines: list[str], separator: str) -> list[list[str]]:
@@ -331,7 +357,7 @@ def write_csv(
     text,PER
     Ann Lee saw Bo,Ann Lee | Bo
     """
-    _check_separator(separator)
+    check_separator(separator)
     if separator is None and path != "-" and unpacked_suffix(path) == ".tsv":
         separator = "\t"
     return write_table(path, "csv", documents, text, labels, separator)

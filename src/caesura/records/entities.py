@@ -222,6 +222,10 @@ class _Store:
 
     def begin(self) -> None:
         """Begin a transaction, or raise if one is open."""
+        if not hasattr(self.connection, "execute"):
+            expected = "a connection of DuckDB or sqlite3"
+            remedy = "pass sqlite3.connect(...) or duckdb.connect(...)"
+            raise InvalidInput(message("connection", self.connection, expected, remedy))
         try:
             self._run("BEGIN TRANSACTION")
         except Exception as error:  # each database has exceptions of its own

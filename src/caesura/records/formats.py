@@ -122,10 +122,10 @@ def json_records(source: Source) -> Iterator[Raw]:
             yield source.error(number, f"got {found!r}, expected an object or a string")
 
 
-def csv_records(source: Source) -> Iterator[Raw]:
+def csv_records(source: Source, separator: str | None = None) -> Iterator[Raw]:
     """Yield the rows of a table whose first line names the columns."""
     names: list[str] | None = None
-    for number, row in csv_rows(source, None):
+    for number, row in csv_rows(source, separator):
         if isinstance(row, InvalidInput):
             yield row
         elif names is None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
+from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose, plain_text
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
+from caesura.corpora.tables import check_separator
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
@@ -52,6 +54,7 @@ class Reading(NamedTuple):
     encoding: str = "utf-8"
     name: str | None = None  # of the input, in identities of rows
     skip: bool = False  # whether records that cannot be read are left out
+    separator: str | None = None  # between the cells of text tables; None: detected
 
 
 class Entry(NamedTuple):
@@ -204,8 +207,8 @@ def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list | bool | int | float):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
+        return json.dumps(value, ensure_ascii=False, default=plain_text)
+    return plain_text(value)
 
 
 def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, bool]:
@@ -252,6 +255,8 @@ def input_of(source: Any, reading: Reading) -> Input:
     if isinstance(source, str | os.PathLike):
         return _of_file(source, reading)
     name = reading.name or "data"
+    if type(source).__name__ == "LazyFrame":  # of polars
+        source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = arrow_of(source)
         return Input(
@@ -297,7 +302,10 @@ def file_records(path: Name, form: str, reading: Reading) -> Found:
     if form == "xlsx":
         return lambda: xlsx_records(path, reading.text), None, None
     source = Source(path, reading.encoding, twice=True)
-    readers = {"csv": csv_records, "jsonl": json_records, "text": text_records}
+    check_separator(reading.separator)
+    tables = partial(csv_records, separator=reading.separator)
+    readers: dict[str, Callable[[Source], Iterator[Raw]]]
+    readers = {"csv": tables, "jsonl": json_records, "text": text_records}
     if form not in readers:
         expected = f"{', '.join(readers)}, parquet or xlsx"
         raise InvalidInput(message("format", form, expected, "pass one of them"))

@@ -78,6 +78,7 @@ def load(
     source_name: str | None = None,
     format: Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None = None,
     encoding: str = "utf-8",
+    separator: str | None = None,
     on_error: Literal["raise", "skip"] = "raise",
     batch: int = BATCH,
     wait: float = 10.0,
@@ -129,6 +130,8 @@ def load(
         The format of a file, if its name does not determine it.
     encoding : str
         The encoding of a file.
+    separator : str, optional
+        The cell separator of a CSV file; by default a comma, semicolon, tab or bar, as detected.
     on_error : {"raise", "skip"}
         Whether a record that cannot be read is an error, or left out and counted.
     batch : int
@@ -178,7 +181,7 @@ def load(
     loaded, name = model_of(model, model_name)
     kept = None if carry is None else _names(carry)
     skip = on_error == "skip"
-    reading = Reading(text_column, id_column, kept, format, encoding, source_name, skip)
+    reading = Reading(text_column, id_column, kept, format, encoding, source_name, skip, separator)
     given = input_of(source, reading)
     layout = layout_of(table, labels_of(loaded), given.columns, verbatim)
     stamp = Stamp(given.name, storable(name), version_of(loaded), threshold)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura.errors import InvalidInput, MissingPackage, message
+from caesura.records.sql import quoted
 from caesura.records.uncertain_records import UncertainRecord, Value, check_query
 
 __all__ = ["Answers", "answers", "store_uncertain"]
@@ -154,6 +155,7 @@ def store_uncertain(
             remedy = "pass what uncertain_rows returns"
             raise InvalidInput(message(f"records[{i}]", record, "an UncertainRecord", remedy))
     with _opened(database) as connection, _transaction(connection):
+        _check_tables(connection, name, new=True)
         _create(connection, names)
         for table, rows in _contents(keys, listed).items():
             _delete(connection, names[table], keys)
@@ -189,6 +191,7 @@ def answers(database: Any, name: str, query: Mapping[str, Value]) -> Answers:
     """
     names = _names(name)
     with _opened(database, new=False) as connection:
+        _check_tables(connection, name, new=False)
         cells = names["cells"]
         labels = _fetched(connection, f"SELECT DISTINCT label FROM {cells} ORDER BY label", ())
         check_query(query, dict.fromkeys(label for (label,) in labels))
@@ -243,8 +246,27 @@ def _names(name: str) -> dict[str, str]:
     """Return the quoted names of all tables and views."""
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise InvalidInput(message("name", name, "the name of a table", "pass a short word"))
-    quoted = name.replace('"', '""')
-    return {part: f'"{quoted}_{part}"' for part in (*_TABLES, *_VIEWS)}
+    return {part: quoted(f"{name}_{part}") for part in (*_TABLES, *_VIEWS)}
+
+
+def _check_tables(connection: Any, name: str, new: bool) -> None:
+    """Raise if tables are missing, unless they may be new, or have other columns."""
+    listed = "SELECT name FROM sqlite_master WHERE type = 'table'"  # DuckDB has this view, too
+    there = {table.lower(): table for (table,) in _fetched(connection, listed, ())}
+    for part, columns in _TABLES.items():
+        table = there.get(f"{name}_{part}".lower())
+        if table is None and not new:
+            marked = (one for one in there.values() if one.lower().endswith("_cells"))
+            stored = ", ".join(repr(one[: -len("_cells")]) for one in marked) or "there is none"
+            expected = f"a name that rows are stored under: {stored}"
+            remedy = "pass the name that store_uncertain was called with"
+            raise InvalidInput(message("name", name, expected, remedy))
+        if table is None:
+            continue
+        found = connection.execute(f"SELECT * FROM {quoted(table)} LIMIT 0").description
+        if [column[0] for column in found] != list(columns):
+            expected = f"no table {table!r}, or one that store_uncertain has made"
+            raise InvalidInput(message("name", name, expected, "pass another name"))
 
 
 @contextmanager

@@ -122,6 +122,7 @@ def load_files(
     source_name: str | None = None,
     format: Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None = None,
     encoding: str = "utf-8",
+    separator: str | None = None,
     batch: int = 5000,
     wait: float = 10.0,
     trust: bool = False,
@@ -157,7 +158,7 @@ def load_files(
     text_column, id_column, carry, split, threshold, verbatim, replace, constraints, model_name
         As in `caesura.records.load`; all files have the same column of text. Columns that only
         some of the files have are null in the rows of others.
-    source_name, format, encoding, batch, wait
+    source_name, format, encoding, separator, batch, wait
         As in `caesura.records.load`; `source_name` is for one file only.
     trust : bool
         Whether the model may run code of its own, as in `caesura.load`.
@@ -196,6 +197,7 @@ def load_files(
         raise InvalidInput(f"paths: got {came}, expected at least one file; check the pattern")
     kept = None if carry is None else tuple(map(str, carry))
     reading = Reading(text_column, id_column, kept, format, encoding, source_name)
+    reading = reading._replace(separator=separator)
     source = ModelSource.of(model, trust, executor)
     loaded = source.loaded()
     name = storable(model_name or Path(source.path).stem)
