@@ -79,7 +79,8 @@ class Input(NamedTuple):
         str | None,
         typer.Option(
             "--id-column",
-            help="Name the column that identifies records. Default: their numbers identify them.",
+            help="Identify records by this column, whose values are stored in the column record. "
+            "Default: by their numbers.",
         ),
     ] = None
     carry: Annotated[
