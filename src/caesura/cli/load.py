@@ -92,7 +92,9 @@ class Input(NamedTuple):
     split: Annotated[
         Literal["auto", "lines", "paragraphs", "none"],
         typer.Option(
-            "--split", help="Choose how a string with several records is split; auto splits lists."
+            "--split",
+            help="Choose how a string with several records is split; auto splits numbered or "
+            "bulleted lists.",
         ),
     ] = "auto"
     format: Annotated[
