@@ -6,8 +6,8 @@ python bench/demo.py test      # the demonstration with the seeds 0 to 3
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import sys
 from collections.abc import Iterator
 from statistics import mean
 from typing import NamedTuple
@@ -96,4 +96,8 @@ def test() -> None:
 
 
 if __name__ == "__main__":
-    {"choose": choose, "test": test}[sys.argv[1]]()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=["choose", "test"])
+    {"choose": choose, "test": test}[parser.parse_args().what]()

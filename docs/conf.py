@@ -31,7 +31,6 @@ autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-autodoc_default_options = {"show-inheritance": False}
 
 html_theme = "furo"
 html_title = "Caesura"
@@ -42,6 +41,20 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
+def without_blank_ends(app: Sphinx, name: str, source: list[str]) -> None:
+    """Remove the blank line that ends a doctest before the fence of its block."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")
+
+
+def is_plain_field(
+    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out fields of named tuples, which have no text and are in the signature."""
+    return True if str(obj.__doc__).startswith("Alias for field number") else None
+
+
 def setup(app: Sphinx) -> None:
     """Show tables as plain text: Pygments has no lexer for CSV."""
     app.add_lexer("csv", TextLexer)
+    app.connect("source-read", without_blank_ends)
+    app.connect("autodoc-skip-member", is_plain_field)

@@ -19,7 +19,7 @@ VERBS = {
     *("leave", "let", "limit", "look", "mark", "name", "penalise", "predict", "print", "read"),
     *("say", "scale", "score", "search", "separate", "set", "show", "skip", "split", "start"),
     *("stay", "stop", "store", "test", "train", "treat", "try", "use", "wait", "weight", "write"),
-    *("learn",),
+    *("evaluate", "identify", "learn"),
 }
 
 
@@ -58,7 +58,7 @@ def test_help_shows_no_types_of_python(name: str) -> None:
     page = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).stdout
     assert not re.search(r"<(bool|list)", page)
     usage = page.split("Usage:")[1].splitlines()[0].strip()
-    assert re.fullmatch(rf"caesura {name} \[OPTIONS\]( \[?[A-Z]+(\.\.\.)?\]?(\.\.\.)?)*", usage)
+    assert re.fullmatch(rf"caesura {name} \[OPTIONS\]( \[?[A-Z|]+(\.\.\.)?\]?(\.\.\.)?)*", usage)
     assert COMMANDS[name].split()[0] in page
 
 

@@ -302,6 +302,19 @@ def test_one_page_at_a_time_may_change_things(client: TestClient) -> None:
     assert post(client, "open", session=first["session"])["owner"]
 
 
+def test_the_text_that_was_left_is_offered_again(client: TestClient) -> None:
+    mine = post(client, "open")
+    left = mine["first"] + 2
+    post(client, "text", text=left, session=mine["session"])
+    post(client, "text", text=left + 1)  # another page only looks
+    post(client, "close", session=mine["session"])
+    mine = post(client, "open")
+    assert mine["first"] == left
+    accept = {"text": left, "revision": 0, "session": mine["session"], "ops": [{"op": "accept"}]}
+    post(client, "act", **accept)
+    assert post(client, "open", session=mine["session"])["first"] not in (None, left)
+
+
 def test_lists_and_wrong_requests(client: TestClient) -> None:
     session = post(client, "open")["session"]
     assert post(client, "list")["count"] == 20

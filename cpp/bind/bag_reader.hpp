@@ -1,4 +1,4 @@
-// Bags of attributes, as users write them for a token, read without making Python objects.
+// Bags of attributes, as users write them for a token, read without creating Python objects.
 //
 //   ["w=the", "first"]               w=the and first, both with the value 1
 //   {"w": "the", "length": 3.0}      w:the with the value 1, length with the value 3
@@ -6,8 +6,8 @@
 //
 // `caesura.features.bags.pairs` defines what a bag means.  The reader below handles the usual types
 // and gives up on everything else (a mapping that is not a dict, a generator, a value that is not a
-// finite number): it then keeps nothing of the token and calls Python, which reads the token or
-// raises an error that names it.
+// finite number): it then discards the token and calls Python, which reads it or raises an error
+// that names it.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace caesura {
 
 namespace nb = nanobind;
 
-constexpr int kDeepest = 64;  // dicts inside each other; deeper ones are left to Python
+constexpr int kDeepest = 64;  // dicts inside each other; deeper nesting is left to Python
 
 // Appends a string as UTF-8.  A lone surrogate becomes three bytes, as with "surrogatepass".
 inline void append_utf8(PyObject* o, std::string& out) {
@@ -95,14 +95,14 @@ inline bool read_number(PyObject* o, double& number) {
   } else {
     return false;
   }
-  if (PyErr_Occurred()) {  // a whole number beyond the floats
+  if (PyErr_Occurred()) {  // an integer too large for a float
     PyErr_Clear();
     return false;
   }
   return std::isfinite(number);
 }
 
-// The names and values of some tokens, one after the other.
+// The names and values of some tokens, concatenated.
 class BagReader {
  public:
   // Names are going to be looked up in `strings`, if given.  before_python() is called before any
@@ -167,14 +167,14 @@ class BagReader {
     const std::size_t size = text_.size() - from;
     push({nullptr, from, size, hashed(text_.data() + from, size), value});
   }
-  // The hash of a name; the memory in which it will be looked up is on its way then.
+  // The hash of a name; also prefetches the memory in which it will be looked up.
   std::uint64_t hashed(const char* data, std::size_t size) const {
     const std::uint64_t hash = hash_bytes(data, size);
     if (strings_ != nullptr) strings_->expect(hash);
     return hash;
   }
-  // Asks for the memory of a string that is read soon.  One for each that is read now, so that the
-  // requests do not queue up.
+  // Prefetches a string that is read soon: one for each that is read now, so that requests do not
+  // queue up.
   void expect_later() {
     if (later_ == later_end_) return;
     const char* item = reinterpret_cast<const char*>(*later_++);
@@ -183,7 +183,7 @@ class BagReader {
   }
 
   // Adds everything in a container, with the names of the dicts around it before each name.
-  // Returns false if there is something unusual in it.
+  // Returns false if it contains an unusual type.
   bool collect(PyObject* o, int depth) {
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return strings(o);
     if (PyDict_CheckExact(o)) return dict(o, depth);

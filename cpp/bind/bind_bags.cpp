@@ -17,7 +17,7 @@ struct Bags {
   std::vector<std::int32_t> ids;
   std::vector<double> values;  // empty while all are 1
 
-  // The attributes of a token; those that are not known are left out.
+  // The attributes of a token; unknown ones are left out.
   template <class Value>
   void push(const std::int32_t* found, std::size_t count, Value value) {
     const std::size_t before = ids.size();
@@ -39,8 +39,8 @@ struct Bags {
 // Looks up the names of whole tokens, ends[k] being where those of token k end.
 class NameLookup {
  public:
-  // Names that are looked up at a time.  Each step asks for the memory that the next one reads,
-  // and with too few names it would wait for the first of them.
+  // Number of names looked up at a time.  Each step prefetches the memory that the next one reads;
+  // with too few names it would wait for the first.
   static constexpr std::size_t kMany = 96;
 
   NameLookup(Interner& strings, bool grow) : strings_(strings), grow_(grow) {}
@@ -74,8 +74,8 @@ class NameLookup {
   std::vector<std::int32_t> ids_;
 };
 
-// Lists and their strings are all over the memory: while a token is read, the strings of one after
-// it are asked for, the items of a list after that, and a list still farther.
+// Lists and their strings are scattered in memory: while a token is read, the strings of a later
+// one are prefetched, then the items of a later list, and a list after that.
 constexpr Py_ssize_t kStringsAhead = 3, kItemsAhead = 5, kListAhead = 7;
 
 void expect(const FastItems& tokens, Py_ssize_t left) {

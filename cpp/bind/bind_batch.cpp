@@ -1,4 +1,4 @@
-// A batch of scores from outside: check, release the GIL, call.
+// Bindings of batches of external scores: check, release the GIL, call.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -101,7 +101,7 @@ void make_batch(OwnedBatch<Real>* self, int n_labels, std::int64_t n_rows,
       OwnedBatch<Real>{std::move(arrays), std::make_unique<Batch<Real>>(std::move(in)), n_rows};
 }
 
-// Ask without the GIL; a bad score is an error that names its array and sequence.
+// Runs a query without the GIL; the error for a bad score names its array and sequence.
 template <class Ask>
 auto ask(Ask ask) {
   try {

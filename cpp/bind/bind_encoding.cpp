@@ -1,4 +1,4 @@
-// The door to encoding: strings, corpora, attributes.
+// Bindings of encoding: strings, corpora, attributes.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>

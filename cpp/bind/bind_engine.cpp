@@ -1,4 +1,4 @@
-// The questions that are asked of problems: check, release the GIL, call.
+// Bindings of queries on problems: check, release the GIL, call.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -23,7 +23,7 @@ namespace {
 
 using Problems = std::vector<OwnedProblem*>;
 
-// Ask one question of each problem, on threads.  A score that is NaN or +inf is an error.
+// Runs one query on each problem, in several threads.  A score that is NaN or +inf is an error.
 // most_limits: problems with more limits answer without the automaton of all of them.
 constexpr int kAnyLimits = 1 << 30;
 template <class Work>
@@ -147,7 +147,7 @@ nb::list best(const Problems& problems, int method, int n_threads) {
   return to_python(answers);
 }
 
-// Answers are path(segments, score), with what they are about as their attribute _origin.
+// Answers are path(segments, score); their attribute _origin is the problem.
 nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::handle kind,
                 nb::list names, nb::handle path, nb::list origins) {
   check_names(problems, kind, names);

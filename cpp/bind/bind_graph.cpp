@@ -1,4 +1,4 @@
-// Span graphs: check, release the GIL, call.
+// Bindings of span graphs: check, release the GIL, call.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

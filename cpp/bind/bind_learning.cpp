@@ -1,4 +1,4 @@
-// The door to learning.
+// Bindings of learning: gold labels, weights and designs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -100,7 +100,7 @@ void add_patterns(Layout& layout, const Patterns& patterns, std::int64_t n_plain
   layout.n_plain = n_plain;
 }
 
-// Weights for the first and last labels that may be there.
+// Weights for the possible first and last labels.
 void add_ends(Layout& layout) {
   for (int y = 0; y < layout.Y; ++y) {
     if (layout.barred_start.empty() || !layout.barred_start[y]) layout.start.push_back(y);

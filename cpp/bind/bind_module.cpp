@@ -1,4 +1,4 @@
-// The module that Python imports: what all of its parts need, and then each part.
+// The module that Python imports: shared setup, then each part.
 #include "bind/bindings.hpp"
 #include "infer/kernels.hpp"
 
@@ -16,7 +16,7 @@ NB_MODULE(_kernels, m) {
   });
   m.doc() = "Compiled kernels; use them through caesura's functions.";
   watch_interpreter();
-  kernels();  // a bad CAESURA_KERNELS is an error now, not later
+  kernels();  // reports a bad CAESURA_KERNELS at import
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
   bind_problem(m);
   bind_engine(m);

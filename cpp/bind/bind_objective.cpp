@@ -1,4 +1,4 @@
-// The door to the objective of learning, and to online learning.
+// Bindings of the learning objective and of online learning.
 #include "bind/bound_objective.hpp"
 #include "learn/online.hpp"
 #include "learn/parameters.hpp"
@@ -9,7 +9,7 @@ using namespace nb::literals;
 namespace caesura {
 namespace {
 
-// The design is used up: it serves this objective only.  The gold labels move to its folder.
+// Consumes the design: only this objective may use it.  The gold labels move to its folder.
 void make_objective(BoundObjective* self, const Parameters& parameters,
                     std::shared_ptr<Design> design, std::shared_ptr<Gold> gold,
                     Vector<double> weight, const std::optional<Matrix<double>>& cost,

@@ -1,4 +1,4 @@
-// The door to learning from best paths, and to exponentiated gradient.
+// Bindings of learning from best paths and of exponentiated gradient.
 #include "bind/bound_objective.hpp"
 #include "learn/dual_pass.hpp"
 #include "learn/path_pass.hpp"

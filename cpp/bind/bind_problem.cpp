@@ -1,4 +1,4 @@
-// Problems from Python: the potentials of one sequence are checked, copied where they must outlive
+// Bindings of problems: the potentials of one sequence are checked, copied where they must outlive
 // the call, and indexed for the kernels.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -140,7 +140,7 @@ void make_problem(OwnedProblem* self, const NamedRules& rules,
   self->problem = self->owned.get();
 }
 
-// What the forward sweep of one problem did.
+// Operation counts of the forward sweep of one problem.
 nb::dict tally(OwnedProblem& self, int method) {
   const auto chosen = static_cast<Method>(method);
   self.prepare(chosen);

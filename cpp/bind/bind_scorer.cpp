@@ -1,4 +1,4 @@
-// The door to prediction: a trained model's answers as Python objects.
+// Bindings of prediction: a trained model's answers as Python objects.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -126,7 +126,7 @@ void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
     require(s.label < static_cast<int>(nb::len(names)), "names: one for each state");
 }
 
-// Lists of item(k) for the segments of each sequence, None where nothing is possible.
+// Lists of item(k) for the segments of each sequence, None where no segmentation is possible.
 template <class Item>
 nb::list lists_of(const Paths& paths, Item item) {
   nb::list out = sized_list(paths.possible.size());
@@ -183,8 +183,8 @@ nb::list token_names(const Paths& self, nb::list names) {
   return out;
 }
 
-// (segments, probability) by falling probability; a sequence for which nothing is possible has
-// none.
+// (segments, probability) by decreasing probability; empty for a sequence with no possible
+// segmentation.
 nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& reading,
                         nb::handle kind, nb::list names, int n, int n_threads,
                         const std::optional<std::vector<const Condition*>>& given) {
@@ -311,7 +311,7 @@ void bind_scorer(nb::module_& m) {
           "probabilities", [](const Paths& self) { return given(self.probabilities); },
           nb::rv_policy::move)
       .def("segments", &segments, "kind"_a, "names"_a,
-           "For each sequence its segments, or None where nothing is possible.")
+           "For each sequence its segments, or None where no segmentation is possible.")
       .def("confident", &confident_segments, "outer"_a, "kind"_a, "names"_a, "probabilities"_a,
            "calibrated"_a, "least"_a, "The same, each with its probability.")
       .def("tokens", &token_names, "names"_a,

@@ -1,4 +1,4 @@
-// The door to features of whole segments: where they fire.
+// Bindings of features of whole segments: where they fire.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>

@@ -1,4 +1,4 @@
-// The door to the answers of models with features that look back.
+// Bindings of prediction with features that look back.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>

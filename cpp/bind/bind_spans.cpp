@@ -1,4 +1,4 @@
-// The door to features that look back: their corpora, models and learners.
+// Bindings of features that look back: their corpora, models and learners.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>

@@ -1,4 +1,4 @@
-// The door to text: characters, tokenisers, patterns, and the types of tokens with their columns.
+// Bindings of text: characters, tokenisers, patterns, and the types of tokens with their columns.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>

@@ -1,4 +1,4 @@
-// The door from Python to the vectors of parameters: check, release the GIL, call.
+// Bindings of vectors of parameters: check, release the GIL, call.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -18,7 +18,7 @@ using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatsIn = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatsOut = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// The size that all arrays have, which must be one.
+// The size of all arrays, which must be equal.
 template <class First, class... Rest>
 std::int64_t size_of(const First& first, const Rest&... rest) {
   if (((rest.shape(0) != first.shape(0)) || ...)) throw nb::value_error("vectors: sizes differ");

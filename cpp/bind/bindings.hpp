@@ -1,4 +1,4 @@
-// What the parts of the door from Python share.
+// Shared by all bindings.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -52,7 +52,7 @@ Array<T> given(std::vector<T> values) {
 struct OwnedProblem {
   std::vector<nanobind::object> arrays;
   std::unique_ptr<ScoredProblem> scored;
-  std::shared_ptr<Problem> owned;  // shared with those who look something up in it
+  std::shared_ptr<Problem> owned;  // shared with objects that refer to it
   Problem* problem = nullptr;
 
   void prepare(Method method) {

@@ -1,4 +1,4 @@
-// What the bindings of features that look back share.
+// Shared by the bindings of features that look back.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -13,8 +13,9 @@ namespace nb = nanobind;
 namespace caesura {
 namespace {
 
-std::atomic<unsigned long> main_thread{0};  // Python's own: it alone runs signal handlers
-std::atomic<bool> ending{false};            // the interpreter is about to end
+std::atomic<unsigned long> main_thread{
+    0};                           // Python's main thread, which alone runs signal handlers
+std::atomic<bool> ending{false};  // the interpreter is about to end
 std::atomic<unsigned long> last_thread{0};  // the thread that ends it
 std::atomic<int> returning{0};              // threads that wait for the GIL
 
@@ -31,7 +32,7 @@ bool signalled() {
   return raised;
 }
 
-// Threads that have the GIL, or wait for it, may go on for now: wait until none is between the two.
+// Threads that hold the GIL or wait for it may continue: wait until none is between the two.
 void end_interpreter() {
   last_thread = PyThread_get_thread_ident();
   ending = true;

@@ -1,8 +1,7 @@
-// Without the GIL: what kernels run in, and how they come back.
+// Releasing the GIL around kernels, and taking it back.
 //
 // Unlike nanobind's guard this one
-//   - lets signal handlers run while a kernel works on the main thread, so that Ctrl-C is heard,
-//   and
+//   - lets signal handlers run while a kernel works on the main thread, so that Ctrl-C works, and
 //   - never takes the GIL of an interpreter that is ending.  CPython up to 3.13 ends a thread that
 //     tries to by unwinding its stack, which aborts the process if there is C++ on it; so a thread
 //     that comes back then sleeps until the process has ended.

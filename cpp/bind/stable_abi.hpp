@@ -1,6 +1,6 @@
-// What the stable ABI of Python does not have.  A build for one version of Python reads strings,
-// lists and types directly; one for all versions from 3.12 on (Py_LIMITED_API) calls functions for
-// the same.
+// Replacements for what Python's stable ABI lacks.  A build for one version of Python reads
+// strings, lists and types directly; one for all versions from 3.12 on (Py_LIMITED_API) calls
+// functions for the same.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -121,7 +121,7 @@ inline nanobind::object string_of(const std::vector<char32_t>& codes) {
 using FastItems = PyObject**;
 inline FastItems fast_items(PyObject* list) { return PySequence_Fast_ITEMS(list); }
 
-// Asks for the memory of the items of a list that are read soon.
+// Prefetches the items of a list that are read soon.
 inline void prefetch_items(PyObject* list) {
   const char* items = reinterpret_cast<const char*>(PySequence_Fast_ITEMS(list));
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); k += 8)

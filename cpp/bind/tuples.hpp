@@ -46,8 +46,8 @@ inline void check_kind(nanobind::handle kind) {
           "kind: expected a named tuple");
 }
 
-// Python's collector of cycles looks at all lists again and again while many are made, which took a
-// third of the time of 200,000 answers.  Nothing else runs while the lock is held.
+// Pauses the garbage collector, which would scan all lists repeatedly while many are created: it
+// took a third of the time of 200,000 answers.  Nothing else runs while the GIL is held.
 class NoCollection {
  public:
   NoCollection() : was_on_(PyGC_Disable() == 1) {}
@@ -60,7 +60,7 @@ class NoCollection {
 };
 
 // For each sequence a list of answers: item(sequence, segments, score), where segments are those of
-// the answer as they are read.
+// the answer under the reading.
 template <class Item>
 nanobind::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
                                  nanobind::handle kind, nanobind::list names, Item item) {

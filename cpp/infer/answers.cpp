@@ -44,7 +44,7 @@ void clamp(Posterior& out) {
 
 }  // namespace
 
-// The chain kernel finds a NaN by itself; all else asks here first.
+// The chain kernel detects NaN itself; all other kernels call this first.
 void check_scores(const Problem& problem) {
   const std::string invalid = problem.invalid_score();
   if (!invalid.empty()) throw InvalidScore(invalid);

@@ -1,4 +1,4 @@
-// One question about one problem.
+// Queries on one problem.
 #pragma once
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //   hat[q] = entry[q] + log sum over arcs (p, q) of exp(alpha[p] + transition[label p, label q])
 //
 // alpha is relative to its largest entry, so the sum is taken over plain numbers, one
-// multiplication an arc.  Where the result is so small that digits may be lost, it is taken again
-// over logarithms.
+// multiplication an arc.  Where the result is so small that digits may be lost, it is computed
+// again over logarithms.
 #pragma once
 
 #include <cmath>
@@ -100,7 +100,7 @@ inline void add_outer(const double* left, const double* right, int count, int n,
   }
 }
 
-// The weights of all label pairs at the boundary of now.  Rows and columns are ranks of labels
+// The weights of all label pairs at the boundary at hand.  Rows and columns are ranks of labels
 // (Lattice::order), and rows of states have `g.stride` numbers.  In a model of first order a state
 // is a label, so that the step is a product of a row and a matrix; else it follows the arcs into
 // each state.

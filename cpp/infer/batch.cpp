@@ -76,7 +76,7 @@ bool Batch<Real>::is_dense() const {
          in_.n_spans == 0 && in_.patterns.empty() && in_.rules.empty();
 }
 
-// Asks the kernel for dense scores; false: a Problem must be asked.
+// Calls the kernel for dense scores; false: use a Problem.
 template <class Real>
 bool Batch<Real>::dense(int b, Workspace& work, const DenseCounts<Real>* counts,
                         double* log_z) const {
@@ -288,7 +288,7 @@ void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
   put_total(Y * Y + 2 * Y, false, P, out.patterns);
 }
 
-// Ask each sequence for a list of answers, and join them.
+// Computes a list of answers for each sequence, and concatenates them.
 template <class Real>
 template <class Ask>
 BatchPaths Batch<Real>::paths(int n_threads, Ask ask) const {

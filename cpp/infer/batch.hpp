@@ -39,7 +39,7 @@ struct BatchInput {
   const Real* start = nullptr;                                      // [Y], or [B][Y]
   const Real* end = nullptr;                                        // [Y], or [B][Y]
   bool own_transition = false, own_start = false, own_end = false;  // one for each sequence
-  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0 for none
+  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0: no bound
   bool same_label_adjacent = true;
   // Label histories of two labels or more, each with a score wherever it holds; and rules on the
   // sequence of labels.  All sequences share them.
@@ -61,7 +61,7 @@ struct BatchCounts {
   const double* weights = nullptr;  // [B] factors of the counts of each sequence, or null
 };
 
-// The paths of all sequences, one after the other.
+// The paths of all sequences, concatenated.
 struct BatchPaths {
   std::vector<std::int64_t> sequences{0};          // [B + 1] paths of each sequence
   std::vector<std::int64_t> offsets{0};            // [paths + 1] segments of each path
@@ -85,7 +85,7 @@ class Batch {
   void log_partition(int n_threads, Real* out) const;
   // ln Z, entropy and expected counts; the counts of a sequence with ln Z = -inf are 0.
   void posterior(int n_threads, const BatchCounts<Real>& out) const;
-  // Where nothing is possible a sequence has no path.
+  // A sequence without a possible segmentation has no path.
   BatchPaths best(int n_threads) const;
   BatchPaths n_best(int n, int n_threads) const;
   BatchPaths samples(int n, std::uint64_t seed, int n_threads) const;

@@ -13,7 +13,8 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// The weights of a lattice as the kernel wants them, relative to the largest of their kind.
+// The weights of a lattice in the form that the kernel needs, relative to the largest of their
+// kind.
 struct ChainWeights {
   const Lattice& g;
   const int n, stride;
@@ -140,10 +141,11 @@ void put_transitions(const ScaledChain& kernel, const LabelWeights<double>& w, W
 //   alpha[t]  = (alpha[t-1]' W) * exp(emission[t]),    beta[t] = W (exp(emission[t+1]) * beta[t+1])
 //   P(t, y)   = alpha[t][y] beta[t][y] / Z
 //
-// A boundary that is barred leaves no segmentation into single tokens: the general sweeps say so.
+// With a forbidden boundary there is no segmentation into single tokens, which the general sweeps
+// report.
 bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   const int n = g.Y;
-  // Every inner boundary is one between two segments, so that none may be barred.
+  // Every inner boundary is one between two segments, so that none may be forbidden.
   for (int t = 0; t < g.T; ++t) {
     if (g.boundary[t + 1] & kBarred) return false;
   }

@@ -4,10 +4,10 @@
 //   hat[e, q]   = sum over p of alpha[e, p] exp(transition[p, q])
 //   P([s, s+k), y) = P(alpha[e, y]) hat[s, y] exp(score[s, k, y]) / alpha[e, y]      (e = s + k)
 //
-// A twin of sweep.cpp and posterior.cpp for what layers of networks ask: loss and gradient of a
+// A twin of sweep.cpp and posterior.cpp for the layers of neural networks: loss and gradient of a
 // batch of 8 take 0.4 of their time (T=512 L=32 Y=16: 20 -> 8 ms, bench/layers.py).
 // Each score is read once and its exponential is taken once: it waits where the count will be, and
-// the way back multiplies it in place.  Sums go from a start to its ends, along the memory.
+// the backward pass multiplies it in place.  Sums go from a start to its ends, along the memory.
 //
 // Rows are relative: hat[s] to base(s), the exponentials of start s to their largest score, and
 // alpha[e] to ref(e), the largest base(s) + largest score of the starts so far.  Where a number
@@ -29,7 +29,7 @@ namespace caesura::CAESURA_ISA {
 namespace {
 
 constexpr double kLeast = 1e-280;   // sums below it may have lost terms, which are below 1e-308
-constexpr double kMostScore = 1e9;  // larger ones are for the general sweeps to judge
+constexpr double kMostScore = 1e9;  // larger ones are left to the general sweeps
 
 // Scores of float are read and written as such, and summed as double.
 using fvec = float __attribute__((vector_size(CAESURA_WIDTH * 4)));
@@ -263,7 +263,7 @@ struct Dense {
       add(s, mine);
       if (!step(s + 1)) return false;
     }
-    // Z = sum over y of alpha[T, y] exp(end[y]); its shares are where the way back begins.
+    // Z = sum over y of alpha[T, y] exp(end[y]); its shares are where the backward pass begins.
     double last;
     if (!relative(in.end, Y, row, &last)) return false;
     double total = 0.0;
@@ -325,7 +325,7 @@ struct Dense {
     }
   }
 
-  // From the last start to the first, with P(alpha[T]) in `row`.  The numbers of the way forward
+  // From the last start to the first, with P(alpha[T]) in `row`.  The numbers of the forward pass
   // are used again: nothing is recomputed but `share`, whose references were those of the moment.
   void backward(const DenseCounts<Real>& counts, Workspace& work) {
     double* begun = work.doubles(Y);

@@ -1,4 +1,4 @@
-// One question about one span graph.
+// Queries on one span graph.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct GraphPosterior {
 };
 GraphPosterior graph_posterior(const SpanGraph&, int n_arcs, Workspace&, bool want_entropy);
 
-// Paths are lists of spans by place in the input; none where nothing is possible.
+// Paths are lists of spans by place in the input; none where no segmentation is possible.
 using GraphPath = std::vector<std::int32_t>;
 std::vector<GraphPath> graph_n_best(const SpanGraph&, Workspace&, int n);
 std::vector<GraphPath> graph_samples(const SpanGraph&, Workspace&, int n, std::uint64_t seed);

@@ -25,7 +25,7 @@ struct GraphBatchInput {
 
 // Where counts go; nullptr: not wanted.  All are zeroed by the caller.
 struct GraphBatchCounts {
-  double* log_z = nullptr;        // [B] -inf where nothing is possible; counts are 0 there
+  double* log_z = nullptr;        // [B] -inf where no segmentation is possible; counts are 0 there
   double* entropy = nullptr;      // [B]
   double* spans = nullptr;        // [n]
   double* transitions = nullptr;  // [B][Y][Y]
@@ -52,7 +52,7 @@ class GraphBatch {
   std::vector<std::int64_t> arcs() const;
   void log_partition(int n_threads, double* out) const;
   void posterior(int n_threads, const GraphBatchCounts& out) const;
-  // No path where nothing is possible.  Sequence b is drawn with seed + b.
+  // No path where no segmentation is possible.  Sequence b is drawn with seed + b.
   GraphBatchPaths n_best(int n, int n_threads) const;
   GraphBatchPaths samples(int n, std::uint64_t seed, int n_threads) const;
 

@@ -248,7 +248,7 @@ struct GraphBackward {
     return table + static_cast<std::ptrdiff_t>(i) * t.stride;
   }
 
-  // What a term with the weight w gets of a sum with the probability p and the weights' total.
+  // The probability of a term with weight w in a sum with probability p and this total weight.
   double share(double p, double w, double total) {
     if (w == 0.0) return 0.0;
     const double part = w / total;

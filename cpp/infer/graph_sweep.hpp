@@ -1,4 +1,4 @@
-// What the sweeps over a span graph keep and count; all memory is owned by the caller.
+// Tables and counts of the sweeps over a span graph; the caller owns all memory.
 #pragma once
 
 #include "base/workspace.hpp"
@@ -28,7 +28,7 @@ struct GraphTables {
   }
 };
 
-// What a sweep did, for the tests of its cost.
+// Operation counts of a sweep, for the tests of its cost.
 struct GraphTally {
   std::int64_t spans = 0;  // spans summed into a stop
   std::int64_t arcs = 0;   // predecessors listed for spans whose arcs have scores

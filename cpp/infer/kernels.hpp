@@ -31,7 +31,7 @@ struct Kernels {
   bool (*dense64)(const DenseSegments<double>&, Workspace&, const DenseCounts<double>*,
                   double* log_z);
 
-  // The same questions of a span graph; the sweeps fill the tables, the counts read them.
+  // The same for a span graph; the sweeps fill the tables, the counts read them.
   double (*graph_log_partition)(const SpanGraph&, Workspace&, GraphTables&, GraphTally*);
   double (*graph_best)(const SpanGraph&, Workspace&, GraphTables&, GraphTally*);
   void (*graph_posterior)(const SpanGraph&, Workspace&, const GraphTables&, GraphCounts&);

@@ -36,7 +36,7 @@ class Priced {
     return rules.begins(previous, y, g.Y) ? bit_[rules.symbol_of(y)] : -1;
   }
 
-  // The bit of the symbol that is used on the way back from a node to one of its terms, or -1.
+  // The bit of the symbol that is used in the backward pass from a node to one of its terms, or -1.
   // Where every label begins a segment, its end settles it.
   int bit(const Node& node, const Node& from) const {
     auto label = [&](const Node& one) { return g.order[g.rank[one.state]]; };
@@ -99,8 +99,7 @@ std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& 
 }
 
 // A segmentation that keeps the limits: from the end back to the start, each node takes its best
-// term that uses no symbol again.  Its score is a lower bound of the best; -inf: this way leads to
-// none.
+// term that uses no symbol again.  Its score is a lower bound of the best; -inf: it found none.
 double dive(const Problem& problem, const Priced& priced) {
   const Walk walk(problem, priced.g, priced.tables);
   std::vector<Term> terms;
@@ -125,7 +124,7 @@ double dive(const Problem& problem, const Priced& priced) {
 //   lambda += step (n(x) - 1),   x the best segmentation at these prices
 //
 // with Polyak's step, (upper - lower) / |n(x) - 1|^2 times a factor that falls when the bound does
-// not.  Directions are averaged with the one before, which keeps them from going to and fro.  The
+// not.  Directions are averaged with the one before, which damps oscillation.  The
 // tables of `priced` are then those of the best prices.  limit: [bits] Limit.  False: no
 // segmentation is possible even without limits.
 bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std::uint8_t>& limit,
@@ -179,7 +178,7 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
 // Best-first search from the final node.  Going back, the loss of a partial segmentation against
 // the best at these prices is the sum of what its terms lose; whole ones also lose the prices of
 // the symbols that they leave out, since U counts every price once.  A place (node and used
-// symbols) is left alone once it has been taken n times.
+// symbols) is skipped once it has been taken n times.
 class Search {
  public:
   // limit: [bits] Limit

@@ -10,7 +10,7 @@ namespace caesura::CAESURA_ISA {
 
 // y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
 // registers; two sums for each, so that no addition waits for the last.  Only the rows that the
-// panel lists are not zero; a dense panel lists them all, in order, and need not be asked.
+// panel lists are not zero; a dense panel lists them all, in order, so its list is not read.
 // It is called for every token: out of line, ln Z of 22 labels (bench/chain.py) took 5 % longer.
 template <int B>
 __attribute__((always_inline)) inline void panel_product(const Panel& panel, const real* x,
@@ -85,7 +85,7 @@ struct Factor {
 
 // Two products at once, y1 = x1' m1 and y2 = x2' m2, over panels of the same width B.  Neither
 // waits for the other, so that one sum for each vector is enough where both panels have all rows;
-// other panels are multiplied one after the other.
+// other panels are multiplied concatenated.
 template <int B>
 inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p2, const Factor& f2,
                                int stride) {
@@ -150,9 +150,9 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
 }
 
 // The same over all panels of a matrix: the expected transitions of a sequence, where left[t] is
-// the row of the way forward before a boundary and right[t] that of the way back after it.  left,
-// right: [count][stride], out: [stride][stride].  It costs O(count Y^2), as the sweeps do, but the
-// sums stay in registers over all tokens.
+// the row of the forward pass before a boundary and right[t] that of the backward pass after it.
+// left, right: [count][stride], out: [stride][stride].  It costs O(count Y^2), as the sweeps do,
+// but the sums stay in registers over all tokens.
 inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
                   int stride, real* out) {
   for (int p = 0; p < n_panels; ++p) {

@@ -60,8 +60,8 @@ double log_count(const Problem& problem, Method method) {
 // Refuses n answers early, where those so far say that all of them would have far too many
 // segments and there are as many.
 void check_expected(const Problem& problem, Method method, const SegmentCount& count, int n) {
-  // Later answers have about as many segments as earlier ones; twice the limit leaves room for
-  // doubt.
+  // Later answers have about as many segments as earlier ones; twice the limit is a safety
+  // margin.
   const double most = 2.0 * kMostSegments;
   if (count.expected(n) <= most) return;
   if (count.expected(std::min<double>(n, std::exp(log_count(problem, method)))) > most)

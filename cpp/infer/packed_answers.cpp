@@ -61,7 +61,7 @@ void PackedAnswers::sort() {
     unpack(j, b.segments);
     return comes_first(a, b);
   });
-  // The bytes stay where they are: only the places move.
+  // The bytes stay in place: only the index is sorted.
   std::vector<Place> places;
   places.reserve(size());
   for (const std::int32_t k : order) places.push_back(places_[k]);

@@ -144,7 +144,7 @@ class EnumerationMemory {
       if (slot.place != kNone) slots_[find(slot.key)] = slot;
     }
   }
-  std::vector<Slot> slots_;  // a hash table, a power of two of them
+  std::vector<Slot> slots_;  // a hash table, its size is a power of two
   std::deque<Ways> ways_;
   std::size_t n_used_ = 0;
 };

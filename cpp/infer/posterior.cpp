@@ -218,7 +218,8 @@ struct Backward {
   }
   static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
 
-  // A row relative to base(e - 1); where nothing is possible, +inf, so that exp(term - row) = 0.
+  // A row relative to base(e - 1); where no segmentation is possible, +inf, so that exp(term - row)
+  // = 0.
   void divide_by(const double* relative, double increment, int begin, int end, double* out) const {
     for (int q = begin; q < end; ++q) {
       out[q] = relative[q] == kMinusInfinity ? -kMinusInfinity : relative[q] + increment;
@@ -421,7 +422,7 @@ struct Backward {
   }
 
   // From the last boundary to the first.  Before e, `closed` is P(alpha[e]) and `open` is P(O[e]);
-  // spread() gives the terms of both rows what is theirs, and step_back() makes P(alpha[e - 1]).
+  // spread() distributes both over their terms, and step_back() computes P(alpha[e - 1]).
   void run() {
     begin();
     counts.boundaries[0] = 1.0;

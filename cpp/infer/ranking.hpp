@@ -1,6 +1,7 @@
 // The n best segmentations: the enumeration of paths.hpp, with the order of ties.hpp.
 //
-// A walker over segments has, beside what paths.hpp asks for, the back-pointers of its sweep:
+// In addition to the interface in paths.hpp, a walker over segments has the back-pointers of its
+// sweep:
 //
 //   int label(int state) const                 the label of a state
 //   int start(int end, int state) const        where the best segment that ends here starts
@@ -14,8 +15,8 @@
 
 namespace caesura {
 
-// The order of ways of equal loss.  Answers with the same score are compared from their last
-// segment back (ties.hpp): the smaller label first, then the later start, then what is before.
+// The order of partial paths of equal loss.  Answers with the same score are compared from their
+// last segment back (ties.hpp): the smaller label first, then the later start, then what is before.
 template <class Walker>
 struct SegmentOrder {
   const Walker& walk;

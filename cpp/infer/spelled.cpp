@@ -274,7 +274,7 @@ class SpelledSearch {
     heap_.push({value + child.gain + next.bound, part, choice, next.end});
   }
 
-  // Limits on the work, so that a search that does not come to an end is refused within a second.
+  // Limits on the work, so that a search that would not finish is refused within a second.
   void check_size() {
     if (++steps_ % 256 == 0) check_interrupt();
     constexpr std::int64_t kMostParts = 10'000'000;  // of any number of answers: some 300 MB
@@ -387,7 +387,8 @@ std::vector<std::int32_t> symbols_of(const std::vector<LabelledSegment>& segment
   return symbols;
 }
 
-// Whether rules see what is read: then all tag sequences of a segmentation keep them, or none does.
+// Whether the rules are about segments under the reading: then all tag sequences of a segmentation
+// satisfy them, or none does.
 bool read_alike(const RuleSet& rules, const Reading& reading) {
   if (rules.joined != reading.joined) return false;
   for (const auto& tags : reading.states) {

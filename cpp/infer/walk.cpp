@@ -277,7 +277,7 @@ std::size_t tables_size(const Lattice& g) {
   return size;
 }
 
-// The tables one after the other in memory of tables_size(g) numbers.
+// The tables concatenated in memory of tables_size(g) numbers.
 Tables tables_in(const Lattice& g, double* memory) {
   Tables tables;
   tables.alpha = memory;

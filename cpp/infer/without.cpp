@@ -44,7 +44,7 @@ class Without {
     make_detour(i, out);
     return true;
   }
-  // The best segmentation of all, of which detours are made.
+  // The best segmentation, from which the others deviate.
   const std::vector<LabelledSegment>& best_path() const { return path_; }
 
  private:
@@ -183,7 +183,7 @@ class Without {
         if (e != end) offer(i, from_inside(closed) + rest(closed), begun, closed);
         open = q < g_.unbounded && e < g_.T ? from_inside(going_on) : kNever;
         if (e < end) continue;
-        // From here on the segment is too long, and the way on that loses least will do.
+        // From here on the segment is too long, so the best continuation is taken.
         if (open < kNever) offer(i, open + rest(going_on), begun, going_on);
         open = kNever;
         if (e == g_.T || !walk_->in_window(s, e + 1, q)) break;
@@ -313,7 +313,7 @@ std::vector<LabelledSegment> joined_to(const Detour& detour,
   return whole;
 }
 
-// What a whole segmentation has that a path has not.
+// The segments of a segmentation that a path does not have.
 Detour difference(std::vector<LabelledSegment> whole, const std::vector<LabelledSegment>& path) {
   auto same = [](const LabelledSegment& a, const LabelledSegment& b) {
     return a.start == b.start && a.end == b.end && a.label == b.label;

@@ -8,8 +8,8 @@
 //
 //   rest(node) = least loss of any way on from the node to the end
 //
-// so that the best segmentation that uses a term from u to v loses loss(term) + rest(v): the best
-// way to u loses nothing.  A segmentation avoids the segment [s, e) with label y in one of two
+// so that the best segmentation that uses a term from u to v loses loss(term) + rest(v), as the
+// best way to u loses nothing.  A segmentation avoids the segment [s, e) with label y in one of two
 // ways.
 //
 //   1. No segment with label y begins at s.  Then the path has a term that passes over token s and

@@ -13,8 +13,7 @@
 namespace caesura::CAESURA_ISA {
 
 // One step of the best path over B vectors of labels: out[j] = max over i of before[i] + m[i][j],
-// and the i where it is, the first of equals.  Only labels that may come before one of these are
-// looked at.
+// and the first i that attains it.  Only labels that may precede one of these are considered.
 template <int B>
 inline void best_panel(const Panel& panel, const real* before, const real* m, int stride, real* out,
                        real* from) {
@@ -24,7 +23,7 @@ inline void best_panel(const Panel& panel, const real* before, const real* m, in
     best[b] = splat(-kInfinity);
     where[b] = vec{};
   }
-  // Sources rise, and only a greater value replaces the best, so that the first of equals is kept.
+  // Sources rise, and only a greater value replaces the best, so that ties keep the first source.
   for (int k = 0; k < panel.count; ++k) {
     const int i = panel.sources[k];
     const vec x = splat(before[i]), here = splat(static_cast<real>(i));
@@ -41,8 +40,8 @@ inline void best_panel(const Panel& panel, const real* before, const real* m, in
   }
 }
 
-// The same over all labels.
-// It costs O(Y^2) at most, and less where panels have few sources.
+// The same over all labels,
+// which costs O(Y^2) at most, and less where panels have few sources.
 inline void best_step(const Weights<real>& w, const real* before, const real* m, real* out,
                       real* from) {
   for (int p = 0; p < w.n_best_panels; ++p) {
@@ -62,18 +61,18 @@ inline void best_step(const Weights<real>& w, const real* before, const real* m,
   }
 }
 
-// At least one token.  Where a segment starts, and the label before it, are kept as numbers of the
-// rows' own kind: vectors choose them along with scores, and they are exact up to 2^53 in a double.
+// Needs at least one token.  The start of a segment and the label before it are stored as
+// floating-point numbers, so that vector code selects them along with the scores; they are exact up
+// to 2^53 in a double.
 //
 //   hat[e][y]   = max over y0 of alpha[e][y0] + transition[y0, y]
 //   alpha[e][y] = max over s of hat[s][y] + theta(s, e, y),   the best start is start[e][y]
 //
-// theta(s, e, y) is the score of all rows that apply to the segment.  Live starts and open ones are
-// those of segmental.hpp, so that a sequence costs O(T Y (m + Y)) where m starts are live at a
-// time.
+// theta(s, e, y) is the score of all rows that apply to the segment.  Live and open starts are
+// defined in segmental.hpp; a sequence costs O(T Y (m + Y)) with m live starts at a time.
 class Best {
  public:
-  // rows: [T + n_sites][stride] scores; tables: where the rows of the sweep go, or null
+  // rows: [T + n_sites][stride] scores; tables: receives the rows of the sweep, or null
   Best(const Weights<real>& weights, int length, const Site* sites, int n_sites, const real* rows,
        const Known& known, Workspace& work, BestTables* tables = nullptr)
       : w(weights),
@@ -96,8 +95,8 @@ class Best {
     *tables = {alphas, hat, start, previous};
   }
 
-  // transitions(e): the scores of pairs at boundary e, [stride][stride].  Returns how many segments
-  // it wrote, in order; none: nothing is possible.
+  // transitions(e): the scores of pairs at boundary e, [stride][stride].  Returns the number of
+  // segments written, in order; 0: no segmentation is possible.
   template <class Transitions>
   int run(Transitions transitions, LabelledSegment* out) {
     std::memcpy(hat, w.log_first, sizeof(real) * n);
@@ -114,7 +113,7 @@ class Best {
       if (e < T) best_step(w, alpha, transitions(e), row(hat, e), row(previous, e));
       if (e < T && known.entry != nullptr) enter(row(hat, e));
     }
-    // The last label is that with the best alpha[T][y] + last[y], the smallest of equals.
+    // The last label maximises alpha[T][y] + last[y]; ties go to the smallest.
     int label = 0;
     for (int y = 0; y < w.Y; ++y) {
       alpha[y] += w.log_last[y];
@@ -146,8 +145,8 @@ class Best {
   real* alphas = nullptr;           // [T + 1][n], or null: only that of the current end is kept
   real* live;                       // [ring][n]
   real *alpha, *gain, *close;       // [n] of the current end
-  real *open, *open_start;          // [n] segments that only go on, before this end
-  real *entering, *entering_start;  // [n] and those that go on after it
+  real *open, *open_start;          // [n] segments that can only continue, before this end
+  real *entering, *entering_start;  // [n] the same after it
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * n; }
@@ -170,12 +169,12 @@ class Best {
     if (w.has_open) extend_open(from);
   }
 
-  // What every segment costs that begins here.
+  // The cost of every segment that begins here.
   void enter(real* to) const {
     for (int y = 0; y < w.Y; ++y) to[y] += static_cast<real>(known.entry[y]);
   }
 
-  // No segment ends at a barred boundary, and none goes on beyond a forced one.
+  // No segment ends at a forbidden boundary, and none continues past a required one.
   void restrict_boundary(int e) {
     if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
     if (!(known.boundary[e] & kForced)) return;
@@ -183,7 +182,7 @@ class Best {
     fill(live, static_cast<std::ptrdiff_t>(ring) * n, -kInfinity);
   }
 
-  // Segments from s that end at e, or go on.
+  // Segments from s that end at e or continue.
   void extend(int s, int e, const real* own, const real* exact, real* from) {
     real* l = row(live, s & (ring - 1));
     const real* before = s == e - 1 ? row(hat, s) : l;
@@ -195,8 +194,8 @@ class Best {
     //   alpha[e]    = max(alpha[e], live[s, e] + close[e] + exact[s, e])   where y fits e - s
     //   entering[e] = max(entering[e], live[s, e])                         where s joins at e
     //
-    // A label that joins leaves live, so that it is not offered twice.  Later starts come first,
-    // and only a greater score replaces one, so that the latest of equal starts is kept.
+    // A label that joins is removed from live, so that it is not counted twice.  Later starts
+    // come first and only a greater score replaces one, so that ties keep the latest start.
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) + load(gain + q);
       if (own != nullptr) value += load(own + q);
@@ -213,21 +212,21 @@ class Best {
     }
   }
 
-  // Segments from all earlier starts, which are alike.
+  // Segments from all earlier starts, which share their future scores.
   void extend_open(real* from) {
     //
     //   alpha[e] = max(alpha[e], open[e - 1] + gain[e] + close[e])
     //   open[e]  = max(entering[e], open[e - 1] + gain[e])
     //
-    // open_start goes with open: the comparison of two starts was settled when they joined, for
-    // they gain the same from there on.
+    // open_start belongs to open: two starts are compared once, when they join, because their
+    // scores grow equally afterwards.
     for (int q = 0; q < n; q += W) {
       const vec value = load(open + q) + load(gain + q), here = load(open_start + q);
       take(value + load(close + q), here, alpha + q, from + q);
       take(value, here, entering + q, entering_start + q);
     }
-    // What enters at e is open from e on.  The starts of the emptied row need no reset: an entry of
-    // -inf is never chosen.
+    // What enters at e is open after e.  The starts of the cleared row need no reset: an entry of
+    // -inf is never selected.
     std::swap(open, entering);
     std::swap(open_start, entering_start);
     fill(entering, n, -kInfinity);

@@ -22,7 +22,7 @@ bool Condition::kept_by(const LabelledSegment* segments, int count, int Y) const
     for (int k = 0; k < count; ++k) labels[k] = segments[k].label;
     if (!rules.kept_by(labels, Y)) return false;
   }
-  // Segments are in order: the one that begins at a boundary is found by halving.
+  // Segments are sorted: a binary search finds the one that begins at a boundary.
   auto beginning_at = [&](int t) {
     auto before = [](const LabelledSegment& s, int at) { return s.start < at; };
     const auto* found = std::lower_bound(segments, segments + count, t, before);

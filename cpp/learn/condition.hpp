@@ -1,4 +1,4 @@
-// What the answers about one sequence must keep, beside what the model itself forbids.
+// Constraints on the answers for one sequence, in addition to those of the model.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ struct Condition {
   };
   std::vector<std::uint8_t> allowed;   // [T][Y], or empty
   std::vector<std::uint8_t> boundary;  // [T + 1] BoundaryMarks, or empty
-  std::vector<Edge> pairs;             // labels that may not meet at a boundary; scores are -inf
+  std::vector<Edge> pairs;             // label pairs forbidden at a boundary; scores are -inf
   std::vector<LabelledSegment> forbidden;
   std::vector<History> histories;
-  RuleSet rules;  // empty: those of the model
+  RuleSet rules;  // empty: use those of the model
 
-  // What the fast kernels can keep.
+  // The constraints that the fast kernels support.
   Known known() const {
     Known out;
     if (!allowed.empty()) out.allowed = allowed.data();
     if (!boundary.empty()) out.boundary = boundary.data();
     return out;
   }
-  // Whether that is all.
+  // Whether there are no others.
   bool is_known() const {
     return pairs.empty() && forbidden.empty() && histories.empty() && rules.empty();
   }
-  // Whether a segmentation keeps all the rest.
+  // Whether a segmentation satisfies all the others.
   bool kept_by(const LabelledSegment* segments, int count, int Y) const;
 };
 
-// For each sequence its condition, or null; none: there are none.
+// The condition of each sequence, or null; empty: no conditions.
 using Conditions = std::vector<const Condition*>;
 
 }  // namespace caesura

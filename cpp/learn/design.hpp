@@ -1,9 +1,9 @@
-// What the learning kernels read: an encoded corpus, weights, and where the gradient goes.
+// Input and output of the learning kernels: an encoded corpus, weights, and the gradient.
 //
 //   Corpus (attributes on rows) --> Design (weights on rows) --> scores of rows --> segmental.hpp
 //
-// A row is a place where features fire: a core span [start, end) with open or closed ends, as a
-// potential has.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted
+// A row is a place where features fire: a core span [start, end) with open or closed ends, like a
+// potential.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted
 // by end and then by start, later starts first.  A row has one score for each label.
 //
 // Where labels are few, features of a token that is first, last or alone in its segment have their
@@ -29,15 +29,14 @@ struct LabelledSegment;
 struct Site {
   std::int32_t start, end;
   std::uint8_t flags;      // PotentialFlags
-  std::uint8_t plane = 0;  // of the row of token `start`, which adds to this row; 0: none
+  std::uint8_t plane = 0;  // plane of the row of token `start` that is added to this row; 0: none
 };
 
 struct Sum {
   std::int32_t row, first, second;
 };
 
-// An attribute that goes with patterns, or with pairs of labels: its weights lie one after the
-// other.
+// An attribute combined with patterns or pairs of labels; its weights are contiguous.
 struct Run {
   std::int32_t first, count;
   double value;
@@ -47,7 +46,7 @@ struct Run {
 struct Design {
   Design() = default;
   explicit Design(Folder place) : folder(std::move(place)) {}
-  Folder folder;  // where the arrays lie
+  Folder folder;  // where the arrays are stored
   template <class T>
   Mapped<T> array(std::size_t size = 0) const {
     return Mapped<T>(size, Mapping<T>(folder));
@@ -67,7 +66,7 @@ struct Design {
   Mapped<std::int32_t> dense =
       array<std::int32_t>();                     // rows of the table, and kAhead zeros at the end
   Mapped<double> dense_value = array<double>();  // empty: all are 1
-  Mapped<Sum> sums = array<Sum>();  // rows that are sums of two others, those made first
+  Mapped<Sum> sums = array<Sum>();  // rows that are sums of two others, in the order of creation
   Mapped<std::int32_t> place =
       array<std::int32_t>();  // [n_dense] where in the table a row is; empty: in order
   Mapped<std::int32_t> content = array<std::int32_t>();  // [table rows] the row that is there, or
@@ -77,18 +76,18 @@ struct Design {
   Mapped<std::uint16_t> sparse_lane = array<std::uint16_t>();  // plane * Y + label
   Mapped<double> sparse_value = array<double>();               // empty: all are 1
 
-  // Rows of scores that words have by themselves (see word_rows.hpp); empty where there are none.
+  // Precomputed scores of words (see word_rows.hpp); empty where there are none.
   Mapped<std::int64_t> word_ptr = array<std::int64_t>();  // [rows + 1]
   Mapped<const double*> word = array<const double*>();    // [stride] each
   std::shared_ptr<const void> word_memory;
 
-  // Attributes of rows that go with patterns of labels; empty where there are none.
+  // Attributes of rows combined with label patterns; may be empty.
   Mapped<std::int64_t> pattern_ptr = array<std::int64_t>();  // [rows + 1]
   Mapped<Run> pattern_run = array<Run>();
   std::shared_ptr<const std::vector<std::int32_t>>
       pattern_state;  // [single weights] the state of their pattern
 
-  // Those at the boundary before each token; empty where there are none.
+  // Attributes at the boundary before each token; may be empty.
   Mapped<std::int64_t> edge_ptr = array<std::int64_t>();  // [tokens + 1]
   Mapped<Run> edge_run = array<Run>();
   std::shared_ptr<const std::vector<std::int32_t>>
@@ -119,7 +118,7 @@ struct Design {
            !has_patterns(row) && !has_words(row);
   }
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
-  // Calls visit(row) for the rows that add up to a row of the table.
+  // Calls visit(row) for the rows whose sum is a row of the table.
   template <class Visit>
   void for_parts(std::int32_t at, Visit visit) const {
     if (content.empty()) {
@@ -157,33 +156,33 @@ struct Weights : LabelWeights<Real> {
   const Real* dense = nullptr;   // [n_dense][wide]
   const Real* sparse = nullptr;  // [n_sparse]
   const Real* edge = nullptr;    // [n_edges]
-  Real scale = 1;                // what weights of rows and single weights are multiplied by
+  Real scale = 1;                // factor of row weights and single weights
 
-  const Panel* best_panels = nullptr;  // of transition too, but narrower
+  const Panel* best_panels = nullptr;  // also of transition, but narrower
   int n_best_panels = 0;
-  const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around
+  const Real* log_transition = nullptr;  // [stride][stride] scores, padded with -inf
   const Real* log_first = nullptr;       // [stride]
   const Real* log_last = nullptr;        // [stride]
 
   // Longest segments.
-  bool has_open = false;       // some label has no bound
+  bool has_open = false;       // some label has no longest segment
   const Real* open = nullptr;  // [stride] 1 for labels without a bound
   int longest = 0;             // of the labels with a bound
   const Real* fits = nullptr;  // [longest + 1][stride] 1 for labels that may have length k
-  const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0 for none
+  const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0: no bound
   const Weights* tags = nullptr;         // the same for the chain over tags, or null
 
   // Patterns of labels and rules.  Pairs that are histories are no transitions then.
   const Histories* histories = nullptr;  // null: first order without rules
-  const ArcProgram* program = nullptr;   // its states are histories and memories of the rules
+  const ArcProgram* program = nullptr;   // its states are label histories and states of the rules
   bool by_state = false;                 // some row has weights of patterns
   int row = 0;  // numbers in a row of scores: stride, and the lanes of histories if by_state
-  const Real* entry = nullptr;      // [states] exp of what its patterns score, 0 where it is barred
-  const Real* log_entry = nullptr;  // [states]
-  const Real* ending = nullptr;     // [states] exp of the end score of its label, 0: not accepting
+  const Real* entry = nullptr;       // [states] exp(score of its patterns), 0 where it is forbidden
+  const Real* log_entry = nullptr;   // [states]
+  const Real* ending = nullptr;      // [states] exp of the end score of its label, 0: not accepting
   const Real* log_ending = nullptr;  // [states]
   // Arcs of pairs of labels that are transitions, numbers in transition: by their target, and by
-  // their source; and those that have a weight, by their pair.  An arc of -1 is behind the last.
+  // their source; and those that have a weight, by their pair.  An arc of -1 ends the list.
   const PairArc* base = nullptr;
   const PairArc* base_back = nullptr;
   const PairArc* weighted = nullptr;
@@ -202,27 +201,27 @@ struct Gradient {
   Real* entered = nullptr;  // [lanes of histories] expected segments, but for first ones
   Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
   Gradient* tags = nullptr;  // outer, starts and ends of tags
-  // Where expected counts of rows are wanted as they are, and not as a gradient of the weights of
-  // their attributes: [rows from first_row on][wide].  Null: in dense and sparse.
+  // Set where expected counts of rows are wanted in place of the gradient of the weights of their
+  // attributes: [rows from first_row on][wide].  Null: in dense and sparse.
   Real* rows = nullptr;
   std::int64_t first_row = 0;
 };
 
 enum Position { kBegin, kInside, kEnd, kUnit, kPositions };
 
-// What is known about one sequence; null: nothing.
+// Constraints and costs of one sequence; null: none.
 struct Known {
   const std::uint8_t* allowed = nullptr;   // [T][Y]
   const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
   const double* cost = nullptr;            // [T][Y] added to the scores of tokens
   // What is added to the score of one segment: the cost of exactly [start, end) with label y is
   // cost_rows[k][y], where the flags and the plane of cost_sites[k] are 0.  Sites are sorted as
-  // those of a Design, and none comes twice.
+  // those of a Design, without duplicates.
   const Site* cost_sites = nullptr;   // [n_cost_sites]
   const double* cost_rows = nullptr;  // [n_cost_sites][Y]
   int n_cost_sites = 0;
   const double* entry = nullptr;  // [Y] added to the score of every segment of a label
-  // A segmentation whose score is subtracted from ln Z, or null; this alone is no constraint.
+  // A segmentation whose score is subtracted from ln Z, or null; it does not constrain the sum.
   const LabelledSegment* path = nullptr;  // [n_path]
   int n_path = 0;
   bool any() const {

@@ -38,7 +38,7 @@ SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   return out;
 }
 
-// theta . E[counts]; what is barred has no count.
+// theta . E[counts]; forbidden places have no counts.
 double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   double total = 0.0;
   std::vector<const std::vector<double>*> parts;
@@ -53,7 +53,7 @@ double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   return total;
 }
 
-// theta = a theta + b scores; what is barred stays so.
+// theta = a theta + b scores; forbidden places stay forbidden.
 void mix(SequenceCounts& theta, double a, double b, const SequenceCounts& scores) {
   std::vector<const std::vector<double>*> parts;
   each_part(scores, [&](const std::vector<double>& part) { parts.push_back(&part); });
@@ -81,7 +81,7 @@ std::int64_t DualPass::n_scores(const Objective& objective) {
   return total;
 }
 
-// Takes up a dual that was written before, or begins near the gold labels (fresh).
+// Resumes from a dual that was written before, or starts near the gold labels (fresh).
 DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w,
                    const State& state, const double* centre, bool fresh)
     : SparseWeights(std::move(objective), w, centre, rule.c2), rule_(std::move(rule)) {
@@ -105,7 +105,7 @@ DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double
   if (fresh) start();
 }
 
-// What the model forbids stays so.
+// Places that the model forbids stay forbidden.
 void DualPass::bar(SequenceCounts& theta) const {
   auto all = [](const std::vector<double>& scores, std::vector<double>& to) {
     for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -117,8 +117,8 @@ void DualPass::bar(SequenceCounts& theta) const {
   all(unpacked_.end, theta.ends);
 }
 
-// Distributions near the gold segmentations.  How near depends on c2: what is not gold makes
-// weights of 1 / (2 c2), so that a small c2 wants small probabilities there.
+// Distributions near the gold segmentations.  How near depends on c2: other segmentations
+// contribute weights of 1 / (2 c2), so a small c2 requires small probabilities for them.
 void DualPass::start() {
   std::vector<Block> best;
   double most = kMinusInfinity;
@@ -148,7 +148,7 @@ void DualPass::start_near_gold(double sharpness) {
       for (int t = truth[s].start; t < truth[s].end; ++t)
         block.theta.rows[static_cast<std::size_t>(t) * Y + truth[s].label] = sharpness;
     }
-    for (int y = 0; y < Y; ++y) {  // nor is a segment cut into two
+    for (int y = 0; y < Y; ++y) {  // the gold labels do not split a segment in two
       bool there = false;
       for (std::int64_t s = 1; s < n_truth; ++s)
         there |= truth[s - 1].label == y && truth[s].label == y;
@@ -242,21 +242,21 @@ void DualPass::expect(int i, Block& block) {
   block.theta_mean = dot(block.theta, block.mean) + block.m * block.cost;
 }
 
-// One step along d = s(w) + cost - mu (theta + m cost), which is taken back as long as D falls.
-// With u = weight (E_old - E_new) and v = what the centre scores of it,
+// One step along d = s(w) + cost - mu (theta + m cost), shortened until D no longer decreases.
+// With u = weight (E_old - E_new) and v = its score under the centre,
 //   D_new - D = weight (value_new - value) - v - (u . w + |u|^2 / (4 c2))
 // The slope of D along d is the variance of d, and K = KL(P_old || P_new) is half of it times
-// eta^2.  The parabola with this slope and the gain of the step has its top at eta K / (2 K -
+// eta^2.  The parabola with this slope and the gain of the step has its maximum at eta K / (2 K -
 // gain).
 void DualPass::step(int i) {
   const Design& d = objective_->design();
   const double weight = objective_->weight_of(i);
   if (d.length(i) == 0 || weight == 0.0) return;
   Block& block = blocks_[i];
-  // A longer step would take more than all of the old scores away.
+  // A longer step would subtract more than the old scores.
   block.eta = std::min(block.eta, 1.0 / rule_.mu);
   const SequenceCounts scores = sequence_scores(layout_, d, unpacked_, i, work_);
-  // E_old[d]: what the step promises to the first order.
+  // E_old[d]: the first-order gain of the step.
   const double expected = dot(scores, block.mean) + block.cost - rule_.mu * block.theta_mean;
   constexpr int kTries = 30;
   for (int k = 0; k < kTries; ++k) {
@@ -270,7 +270,7 @@ void DualPass::step(int i) {
     SequenceCounts moved = block.mean;
     subtract(moved, next.mean);
     collect(i, moved, weight);
-    // gain = D_new - D, and the size of its terms, against which rounding is judged
+    // gain = D_new - D, and the magnitude of its terms, which bounds the rounding error
     double gain = weight * (value(next) - value(block)), size = weight * std::abs(value(block));
     for (const std::int64_t place : touched_) {
       const double u = delta_[place], change = u * (w_[place] + 0.5 * inverse_[place] * u);
@@ -280,13 +280,13 @@ void DualPass::step(int i) {
     }
     // promise = weight KL(P_old || P_new) = weight (ln Z_new - ln Z - eta E_old[d])
     const double promise = weight * (next.log_z - block.log_z - block.eta * expected);
-    // The top of the parabola through the gain of this step, in steps of eta.
+    // The maximum of the parabola through the gain of this step.
     const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);  // in etas
-    // What is lost to rounding is no reason for shorter steps.
+    // A loss within rounding does not shorten the step.
     const bool good = gain >= -1e-12 * size;
     if (good) {
       for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
-      // A distribution that is all but certain gains nothing, however far its scores move.
+      // An almost certain distribution gains nothing, however far its scores move.
       if (gain > 1e-12 * size && promise > 1e-12 * size)
         next.eta = block.eta * std::clamp(top, 0.5, 2.0);
       block = std::move(next);
@@ -299,7 +299,7 @@ void DualPass::step(int i) {
   apply_labels();
 }
 
-// Steps in the given order until the time is over; one step is never cut.
+// Takes steps in the given order until the time is up; a step is never interrupted.
 int DualPass::run(const std::int32_t* order, int count, int begin, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto held = objective_->hold();
@@ -311,7 +311,7 @@ int DualPass::run(const std::int32_t* order, int count, int begin, double second
   return begin;
 }
 
-// The weights and the dual as arrays; what is barred is written as 0, and barred again when read.
+// The weights and the dual as arrays; forbidden places are written as 0, and restored when read.
 void DualPass::finish(double* w, const State& state) {
   write(w);
   double* to = state.theta;
@@ -334,8 +334,8 @@ double DualPass::entropy() const {
   return total;
 }
 
-// D = sum of weight_i (E_i[cost] + H(P_i) for the log loss) - c2 |w|^2, less what the centre
-// scores.
+// D = sum of weight_i (E_i[cost] + H(P_i) for the log loss) - c2 |w|^2, minus the score under
+// the centre.
 double DualPass::dual() const {
   double total = -penalty();
   for (int i = 0; i < n_sequences(); ++i) total += objective_->weight_of(i) * blocks_[i].cost;

@@ -7,15 +7,15 @@
 //   D = sum of weight_i (E_i[cost] + mu H(P_i)) - c2 |w|^2
 //
 // with the entropy H.  For the log loss there is no cost, m_i is 0 and mu is 1.  The dual of a
-// margin has mu = 0; there the steps alone would come near to the best only as 1 / passes, so a
-// small mu is used, which the caller makes smaller as the gap closes.  theta_i is kept as a score
-// for each place where features fire, not for each segment, so that the overlapping recursions
-// serve here too.  With s(w) what the weights score there, a step is
+// margin has mu = 0; there plain steps converge only as 1 / passes, so a small mu is used, which
+// the caller reduces as the gap closes.  theta_i is kept as a score for each place where features
+// fire, not for each segment, so that the overlapping recursions apply here too.  With s(w) the
+// scores of these places under w, a step is
 //
 //   theta_i = (1 - eta mu) theta_i + eta s(w),  m_i = (1 - eta mu) m_i + eta
 //
-// and eta, which each sequence has for itself, follows the curvature of D along the last step, so
-// that D never falls.  Expectations come from the general sweeps.
+// and eta, one for each sequence, follows the curvature of D along the last step, so that D
+// never decreases.  Expectations come from the general sweeps.
 #pragma once
 
 #include <vector>
@@ -37,7 +37,7 @@ class DualPass : public SparseWeights {
   };
   static std::int64_t n_scores(const Objective& objective);
 
-  // fresh: the state is one to begin with, and its weights are made here.
+  // fresh: the state is an initial one, and its weights are computed here.
   DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w, const State& state,
            const double* centre, bool fresh);
 

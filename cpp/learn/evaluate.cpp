@@ -8,7 +8,7 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// Where the planes are in the row of a token; those that are not there are the first, times 0.
+// Offsets of the planes in the row of a token; missing planes refer to the first, times 0.
 struct Lanes {
   int first = 0, last = 0, single = 0;
   real has_first = 0, has_last = 0, has_single = 0;
@@ -123,7 +123,7 @@ struct Evaluator : FeatureRows {
   }
   double path_labels(const Known& known) const {
     if (known.n_path == 0) return 0.0;
-    // What is barred has no weight: gold labels may break what the model forbids.
+    // Forbidden transitions have no weight: gold labels may violate the model's constraints.
     auto score = [](real x) { return x > -kInfinity ? static_cast<double>(x) : 0.0; };
     double total = score(w.log_first[known.path[0].label]) +
                    score(w.log_last[known.path[known.n_path - 1].label]);
@@ -146,7 +146,8 @@ struct Evaluator : FeatureRows {
     real* x = reals(work, static_cast<std::size_t>(T) * w.tags->stride);
     gather(d.first_row(i), T, wide);
     const double score = path_labels(known) + tagged_path(known, 0, wide);
-    const bool two = d.Y == 2;  // an entity and none: common, and much faster if known
+    const bool two =
+        d.Y == 2;  // two labels, as with one entity type, are common, and much faster as a constant
     two ? to_tags<2>(T, wide, x) : to_tags<0>(T, wide, x);
     const Known nothing;
     Segmental kernel(*w.tags, T, nullptr, 0, nothing, work);
@@ -202,7 +203,7 @@ bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known
   return Evaluator{{d, w, gradient, work, w.stride}}.add(i, known, weight, objective);
 }
 
-#ifndef CAESURA_FLOAT  // what only double precision is asked for: label patterns and prediction
+#ifndef CAESURA_FLOAT  // label patterns and prediction exist in double precision only
 
 void evaluate_many(const Design& d, const Weights<real>& w, const std::int32_t* sequences,
                    const Known* known, const double* weights, int count, double* log_z,

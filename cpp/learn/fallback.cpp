@@ -1,4 +1,4 @@
-// Learning by the general sweeps, over logarithms: slower, and right for any weights.
+// Learning with the general sweeps, over logarithms: slower, but correct for any weights.
 #include <algorithm>
 
 #include "infer/answers.hpp"
@@ -19,7 +19,7 @@ void forbid(const Site& site, std::int32_t target, ProblemInput& in) {
   in.potentials.push_back({site.start, site.end, target, site.flags, id, kMinusInfinity});
 }
 
-// Histories that are no patterns of the model become targets as well.
+// Histories that are not patterns of the model become targets as well.
 void forbid_histories(const Condition& condition, int Y, ProblemInput& in) {
   for (const auto& [start, end, labels] : condition.histories) {
     auto found = std::find(in.histories.begin(), in.histories.end(), labels);

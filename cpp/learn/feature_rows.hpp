@@ -7,8 +7,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Rows of the table are far away: ask for one some attributes before it is used.  The ids of a
-// design end with kAhead more, for this.
+// Rows of the table are rarely in the cache: prefetch each some attributes before it is used.  For
+// this, the ids of a design are padded with kAhead more.
 inline void expect(const std::int32_t* ids, const real* table, int stride, int width) {
   const real* row = table + static_cast<std::ptrdiff_t>(ids[Design::kAhead]) * stride;
   for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
@@ -71,7 +71,7 @@ struct Scatter {
 template <class Move, class From, class To>
 inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride,
                    To* to) {
-  // Widths are constants, for the compiler to hold the vectors of a panel in registers.
+  // Widths are constants, so that the compiler keeps the vectors of a panel in registers.
   for (int begin = 0; begin < stride; begin += 6 * W) {
     const int width = std::min(6, (stride - begin) / W);
     From* f = from + begin;
@@ -97,16 +97,16 @@ inline void panels(const std::int32_t* ids, const double* values, int count, Fro
 struct FeatureRows {
   const Design& d;
   const Weights<real>& w;
-  Gradient<real>* gradient;  // null: the objective alone
+  Gradient<real>* gradient;  // null: compute the objective only
   Workspace& work;
   const int n;
 
-  // Attributes whose values are all 1 have none.
+  // Null where all values are 1.
   const double* dense_values(std::int64_t k) const {
     return d.dense_value.empty() ? nullptr : d.dense_value.data() + k;
   }
 
-  // How far two rows are apart: planes are side by side, and patterns come after the labels.
+  // The distance between two rows: planes are adjacent, and patterns come after the labels.
   int apart() const { return w.by_state ? w.row : w.wide; }
 
   // The part of rows that goes with patterns, by state: out[r][stride + q] = sum over the weights w
@@ -124,13 +124,13 @@ struct FeatureRows {
   // Rows of words are there in double precision only.
   static const real* word_row(const double* row) { return reinterpret_cast<const real*>(row); }
 
-  // What words score by themselves.
+  // Adds the precomputed scores of words.
   void add_words(std::int64_t first, std::int64_t rows, real* out) const {
     for (std::int64_t r = 0; r < rows; ++r) {
       const double* const* words = d.word.data() + d.word_ptr[first + r];
       const std::int64_t count = d.word_ptr[first + r + 1] - d.word_ptr[first + r];
       real* row = out + r * apart();
-      // The rows of words are far apart: those of the next row are asked for now.
+      // The rows of words are scattered in memory: prefetch those of the next row.
       const std::int64_t ahead =
           r + 1 < rows ? d.word_ptr[first + r + 2] : d.word_ptr[first + r + 1];
       for (std::int64_t k = d.word_ptr[first + r + 1]; k < ahead; ++k) {
@@ -168,8 +168,8 @@ struct FeatureRows {
   // out[r][lane] += weight times value, over the single weights of row r.
   void gather_single(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
-    // Weights of one label often follow each other: every second goes to a row of its own, so that
-    // an addition need not wait for the one before.
+    // Weights of one label are often adjacent: every second one goes to a row of its own, so that
+    // additions do not depend on each other.
     real* second = reals(work, rows * wide);
     fill(second, rows * wide, 0);
     const bool values = !d.sparse_value.empty();
@@ -180,7 +180,8 @@ struct FeatureRows {
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         real weight = w.sparse[d.sparse[k]];
         if (values) weight *= static_cast<real>(d.sparse_value[k]);
-        // Counted from the row's own first weight: sums do not depend on the rest of the batch.
+        // Counted from the row's own first weight: so that sums do not depend on the rest of the
+        // batch.
         ((k - begin) % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
       }
     }
@@ -189,7 +190,7 @@ struct FeatureRows {
 
   // The transpose of gather: each weight gains the expected count of its label in each row that it
   // was part of, times its value there.  expected: [rows][apart].  Where the gradient has room for
-  // rows, they are added there and become weights later, all at once.
+  // rows, they are added there and converted to weights later, all at once.
   void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
     const int wide = apart();
     if (gradient->rows != nullptr) {
@@ -216,8 +217,8 @@ struct FeatureRows {
   // The scores of the rows of sequence i, tokens first and then sites.  out: [T + sites][row]
   //
   // With several planes, the attributes of a token score the token (plane 0) and sites that begin
-  // there (the others): one gathering for all planes, and then each site takes its plane of its
-  // first token.
+  // there (the others): the row is gathered once for all planes, and then each site takes its
+  // plane of its first token.
   void scores(int i, real* out) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
@@ -254,8 +255,8 @@ struct FeatureRows {
 
   // exp(transition[y0, y] + sum of what attributes at boundary t add to the pair), [T][n][n]; null
   // where the transitions are the same everywhere.  Attributes at a boundary touch few pairs of
-  // labels, so that exps are taken of these alone and multiply a copy of the transitions.  *far: a
-  // sum is too large for that.
+  // labels, so that exps are taken of these alone and multiply a copy of the transitions.  Sets
+  // *far if a sum is too large for that.
   real* edges(int i, bool* far) const {
     if (d.edge_ptr.empty()) return nullptr;
     ivec beyond = ivec{};
@@ -282,7 +283,7 @@ struct FeatureRows {
         store(scores + k, exp(score));
       }
       for (int k = 0; k < count; ++k) {
-        // A sum that came back to 0 on the way was touched twice: the exp is put in once.
+        // A sum that returned to 0 in between is listed twice: its exp is applied once.
         if (added[touched[k]] == 0) continue;
         m[touched[k]] *= scores[k];
         added[touched[k]] = 0;
@@ -322,7 +323,7 @@ struct FeatureRows {
   //
   //   out[q] = scores[label q] + sum of own[p] over the patterns p that q ends in
   //
-  // Padding is out of reach in the row of a token, and gains nothing in the row of a site.
+  // Padding is -inf in the row of a token and 0 in the row of a site.
   void to_states(std::int64_t row, bool token, real* scores, real* out) const {
     const Histories& h = *w.histories;
     real* own = scores + w.stride;

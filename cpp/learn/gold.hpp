@@ -1,4 +1,4 @@
-// The labels of a corpus, and which rows of a sequence they make fire.
+// The labels of a corpus, and the rows of a sequence that they activate.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ struct Gold {
   Mapped<LabelledSegment> segments;
   std::vector<std::shared_ptr<const Hint>> hints;  // [sequences], or empty: there are none
 
-  // What is known of a sequence in part, or null: it is labelled in full.
+  // The partial labels of a sequence, or null if it is fully labelled.
   const Hint* hint(int i) const { return hints.empty() ? nullptr : hints[i].get(); }
 
-  // Puts the arrays into files of a folder, as those of a Design.
+  // Moves the arrays into files in a folder, like those of a Design.
   void move_to(const Folder& folder) {
     if (folder == nullptr) return;
     lengths = Mapped<std::int64_t>(lengths.begin(), lengths.end(), Mapping<std::int64_t>(folder));

@@ -1,4 +1,4 @@
-// Where the kernels of one shard add their counts, and the way from there to the gradient.
+// Buffers to which the kernels of one shard add counts, and their conversion to the gradient.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Buffer {
     view.tags = &tags;
   }
 
-  // Everything but the rows, the single weights and the edges becomes 0 again.
+  // Resets everything but the rows, the single weights and the edges.
   void clear_labels() { std::fill(view.outer, memory.data() + memory.size(), Real{0}); }
 
   // Pairs, starts and ends of tags are those of their labels.
@@ -65,7 +65,7 @@ struct Buffer {
     }
   }
 
-  // What was added to sums of rows, to tags and to long histories goes where it belongs.
+  // Distributes what was added to sums of rows, tags and long histories.
   void finish(const Layout& layout, const Design& design, const Weights<Real>& w) {
     unshare(design, w.wide);
     untag(w);
@@ -84,7 +84,7 @@ struct Buffer {
   }
 };
 
-// The shards are added up in their order, block by block, into the first.
+// Adds up the shards in order, block by block, into the first.
 template <class Real>
 void add_up(std::vector<Buffer<Real>>& shards, int n_threads) {
   if (shards.empty()) return;

@@ -1,22 +1,21 @@
 // Forward-backward over segments and label histories, for learning with patterns of labels.
 //
 // As segmental.hpp, with states (program.hpp) in place of labels where a segment begins or ends,
-// and with a sequence in each lane of a vector: what one state does to another is then the same for
-// all lanes.  What a segment from s to e gains of its own, term[s, e], is the same for all states
-// with one label, or for each state its own where features of its content look at the labels before
-// it:
+// and with a sequence in each lane of a vector: the operations between states are then the same in
+// all lanes.  The factor of a segment from s to e, term[s, e], is shared by all states with the
+// same label, or differs by state where features of the segment depend on the labels before it:
 //
 //   alpha[e][q] = sum over s of hat[s][q] term[s, e]  +  going[e][q] closing[e]
-//   hat[e]      = entry * in(alpha[e])                          entry: what a state's patterns gain
+//   hat[e]      = entry * in(alpha[e])                          entry: factors of its patterns
 //
-// going: segments that have joined, and gain what all of them gain.  They are a queue: a label with
-// a longest segment leaves out its oldest.  Back, with ratio[s][q] = P(a segment starts at s in
-// state q) / hat[s][q]:
+// going: segments that have joined, and share all further factors.  They form a queue: a label with
+// a longest segment drops its oldest.  Back, with ratio[s][q] = P(a segment starts at s in state q)
+// / hat[s][q]:
 //
 //   ratio[s]    = sum over e of term[s, e] back[e]  +  joined[s] beyond[s]
 //   back[e]     = in'(entry * ratio[e])
 //
-// beyond[s]: what is ahead of a segment that has joined, a queue of its ends.
+// beyond[s]: the backward sum of a segment that has joined, a queue over its ends.
 //
 // It is 8.4 times as fast as the general sweeps (line "label patterns counts" of bench/twins.py).
 #pragma once
@@ -26,14 +25,13 @@
 
 namespace caesura::CAESURA_ISA {
 
-// A number that falls below the range of the format is lost, and with it no more than it times what
-// is ahead of it.  So whatever is ahead must be below kFarAhead; where it is not, or a product of
-// gains is beyond kMost, the general sweeps must answer.
+// A number that underflows is lost, which costs at most its value times the backward sum at that
+// place.  Backward sums must therefore stay below kFarAhead; where one does not, or a product of
+// factors exceeds kMost, the general sweeps must answer.
 constexpr real kFarAhead = kDouble ? 1e100 : 1e10f;
 
-// What is ahead, and whether it is too much.
-// A value that is too large is cut off and its lane marked, so that no infinity meets a 0 as long
-// as the sweep goes on; marked lanes go to the general sweeps at the end.
+// Clamps a backward sum.  A value that is too large is replaced and its lane marked, so that no
+// infinity is multiplied by 0 during the sweep; marked lanes go to the general sweeps at the end.
 struct Ahead {
   ivec far = ivec{};
   vec operator()(vec value) {
@@ -42,7 +40,7 @@ struct Ahead {
   }
 };
 
-// to[move.to] += from[move.from], over rows of vectors; and the other way.
+// to[move.to] += from[move.from], over rows of vectors; and the transpose.
 inline void move(const std::vector<Move>& moves, const real* from, real* to) {
   for (const Move *one = moves.data(), *end = one + moves.size(); one != end; ++one) {
     store(to + one->to * W, load(to + one->to * W) + load(from + one->from * W));
@@ -58,7 +56,7 @@ inline void move_back(const std::vector<Move>& moves, const real* to, real* from
 template <bool kByState>
 class HighOrder {
  public:
-  // lengths, known: of each lane; length 0: nobody is there.  The sites are those of any of them.
+  // lengths, known: of each lane; length 0: an empty lane.  The sites are those of any of them.
   HighOrder(const Weights<real>& weights, const std::int32_t* lengths, const Known* known,
             const Site* sites, int n_sites, Workspace& workspace)
       : w(weights),
@@ -77,7 +75,7 @@ class HighOrder {
 
   // rows: [T + n_sites][c][W] and entries: [T][entry classes][W], what states gain at each
   // boundary, or null; scores, replaced by exps.  log_z: [W]; NaN: a number left the safe range,
-  // ask the general sweeps.
+  // the general sweeps must answer.
   void forward(real* rows, real* entries, double* log_z);
 
   // Replaces the rows and entries by expected counts, and adds those of pairs, states, starts and
@@ -111,7 +109,7 @@ class HighOrder {
                          // forced, the same
   real* closing = nullptr;        // [T + 1][c]
   real* terms = nullptr;          // [by e, s][c]
-  real* joined = nullptr;         // [T][c] what a segment from s has gained when it joins
+  real* joined = nullptr;         // [T][c] factor of a segment from s when it joins
   real* joining_share = nullptr;  // [T][c] and the probability that one joins
   real* cover = nullptr;          // [T + 1][c] expected segments that have joined and reach e
   real* scratch[6] = {};          // see prepare_cover
@@ -127,8 +125,9 @@ class HighOrder {
   real last_mass[W] = {};
   ivec bad = ivec{};
 
-  // A queue of starts, or of ends on the way back, for each label: sums from the younger to each of
-  // the older ones, as they were when it was turned, and one sum over those that came since.
+  // A queue of starts, or of ends in the backward pass, for each label: sums from the younger to
+  // each of the older ones, as they were when it was turned, and one sum over those that came
+  // since.
   struct Queue {
     std::int32_t* oldest;  // [Y]
     std::int32_t* turn;    // [Y] where the younger ones begin
@@ -143,7 +142,7 @@ class HighOrder {
   real* row(real* table, std::int64_t t) const { return table + t * c * W; }
   real* term(int s, int e) const { return terms + (at[e] + s - spans.low[e]) * c * W; }
   // What the states of one label gain: vector k is of its k-th state.  Everything that the loops
-  // over states read is held by value, for a store might change anything else.
+  // over states read is held by value, because a store might alias anything else.
   struct Gains {
     const real* row;
     vec same;
@@ -178,7 +177,7 @@ class HighOrder {
       for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + value(k));
       return;
     }
-    vec even = vec{}, odd = vec{};  // two sums, so that no addition waits for the one before
+    vec even = vec{}, odd = vec{};  // two sums, so that additions do not depend on each other
     int k = 0;
     for (; k + 2 <= m; k += 2) {
       even += value(k);

@@ -1,4 +1,4 @@
-// The way back of high_order.hpp: expected counts in place of the rows.
+// The backward pass of high_order.hpp: expected counts in place of the rows.
 #pragma once
 
 #include "learn/high_order_cover.hpp"
@@ -121,7 +121,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
 //   P(s, e)     = sum over q of hat[s][q] term[s, e] back[e][q]
 //
 // The sum over q runs over the states that share a row: one where rows are of states, else all of a
-// label.  ratio is a sum, not a quotient, so that a hat of 0 needs no care.
+// label.  ratio is a sum, not a quotient, so that a hat of 0 needs no special case.
 template <bool kByState>
 void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   for (int y = 0; y < h.Y; ++y) {
@@ -162,7 +162,7 @@ template <int N>
 void HighOrder<kByState>::meet_ends(const Meeting* ends, int s, int y, bool fresh, real* ratio) {
   const real* from = states(hat, s) + h.first[y] * W;
   real* sums = ratio + h.first[y] * W;
-  Meeting end[N];  // by value, for a store might change anything else
+  Meeting end[N];  // by value, because a store might alias anything else
   std::copy(ends, ends + N, end);
   Ahead bounded;
   vec dot[N] = {};
@@ -224,7 +224,8 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   if (own != nullptr) {
     // A class counts for all classes that it implies, each of which comes before it; falling k
     // hands the counts down the whole way.
-    // Most are next to the first: it is held, so that no addition waits for a store.
+    // Most are next to the first, which is kept in a register, so that additions do not wait for
+    // stores.
     vec all = load(begun);
     for (int k = n_classes - 1; k > 0; --k) {
       if (shorter_class[k] == 0)

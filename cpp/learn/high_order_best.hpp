@@ -12,7 +12,7 @@ namespace caesura::CAESURA_ISA {
 // then the latest start, then recursively for what precedes it.  Starts are tried from the latest
 // on; where two states share their last label, their segments are compared, on exact ties only.
 //
-// At least one token.  Starts and states before are kept as numbers of the rows' own kind, as in
+// Needs at least one token.  Starts and previous states are stored as floating-point numbers, as in
 // Best.
 template <bool kByState>
 class BestHistory {
@@ -40,8 +40,8 @@ class BestHistory {
     who = work.ints(2 * n);
   }
 
-  // entries(e): the scores of entering states at boundary e, [lanes].  Returns how many segments it
-  // wrote, in order; none: nothing is possible.
+  // entries(e): the scores of entering states at boundary e, [lanes].  Returns the number of
+  // segments written, in order; 0: no segmentation is possible.
   //
   //   alpha[e][q] = max over s of hat[s][q] + theta(s, e, q)
   //   hat[e][q]   = entry[e][q] + max over the states p that lead to q of alpha[e][p]
@@ -97,8 +97,8 @@ class BestHistory {
   real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
   real* live;                       // [ring][c]
   real *alpha, *endings;            // [n] of the current end; S comes right after alpha
-  real *open, *open_start;          // [n] segments that only go on, before this end
-  real *entering, *entering_start;  // [n] and those that go on after it
+  real *open, *open_start;          // [n] segments that can only continue, before this end
+  real *entering, *entering_start;  // [n] the same after it
   real *gain, *close, *ended;       // [c]
   std::int32_t* who;                // [2 n] the state whose alpha is in alpha and in endings
 
@@ -158,7 +158,7 @@ class BestHistory {
     }
   }
 
-  // No segment ends at a barred boundary, and none goes on beyond a forced one.
+  // No segment ends at a forbidden boundary, and none continues past a required one.
   void restrict_boundary(int e) {
     if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
     if (!(known.boundary[e] & kForced)) return;
@@ -166,7 +166,7 @@ class BestHistory {
     fill(live, static_cast<std::ptrdiff_t>(ring) * c, -kInfinity);
   }
 
-  // Segments from s that end at e, or go on.
+  // Segments from s that end at e or continue.
   void extend(int s, int e, const real* own, const real* exact, real* from) {
     real* l = live + static_cast<std::ptrdiff_t>(s & (ring - 1)) * c;
     // What segments from s gain of their own, [c], by label or by state; hat[s] is added below, for
@@ -202,7 +202,7 @@ class BestHistory {
     }
   }
 
-  // Segments from all earlier starts, which are alike.
+  // Segments from all earlier starts, which share their future scores.
   void extend_open(real* from) {
     //
     //   alpha[e][q] = max(alpha[e][q], open[e - 1][q] + gain[e] + close[e])
@@ -226,8 +226,8 @@ class BestHistory {
 
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
-    // S[q] is the best alpha[e] of all states whose history ends in that of q, and `who` says whose
-    // it is.  Moves go from longer histories to shorter ones, the longest first, so that one pass
+    // S[q] is the best alpha[e] of all states whose history ends in that of q, and `who` is that
+    // state.  Moves go from longer histories to shorter ones, the longest first, so that one pass
     // is enough.
     std::memcpy(endings, alpha, sizeof(real) * n);
     for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;

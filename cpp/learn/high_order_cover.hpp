@@ -1,4 +1,4 @@
-// How many segments of bounded labels cover each boundary: a part of the way back of
+// How many segments of bounded labels cover each boundary: a part of the backward pass of
 // high_order.hpp, in a file of its own because it sums over blocks of starts and not boundary by
 // boundary.
 #pragma once

@@ -1,15 +1,15 @@
-// The way forward of high_order.hpp.
+// The forward pass of high_order.hpp.
 #pragma once
 
 #include "learn/high_order.hpp"
 
 namespace caesura::CAESURA_ISA {
 
-// Memory for a sweep.  at[e]: where the rows term[s, e] of low[e] <= s < e begin, one after the
-// other; joins[s]: the boundary from which on segments from s are in `going` (T + 1: never).
-// Rows are [W] for each of the n states, or for each of the c labels or states that gains go with.
-// queue.older: [states of y] for each of the last bound(y) starts of a label with a longest
-// segment; labels of length 1, or without a bound, need no queue.
+// Memory for a sweep.  at[e]: where the rows term[s, e] of low[e] <= s < e begin, concatenated;
+// joins[s]: the boundary from which on segments from s are in `going` (T + 1: never).  Rows are [W]
+// for each of the n states, or for each of the c labels or states that gains go with. queue.older:
+// [states of y] for each of the last bound(y) starts of a label with a longest segment; labels of
+// length 1, or without a bound, need no queue.
 template <bool kByState>
 void HighOrder<kByState>::prepare() {
   ring = spans.ring();
@@ -66,7 +66,7 @@ void HighOrder<kByState>::clear(int oldest, int turn) {
 // The exps of all scores, those of a token scaled by their maximum.
 template <bool kByState>
 void HighOrder<kByState>::exponentials() {
-  ivec far = ivec{};  // held by value, for a store might change a member
+  ivec far = ivec{};  // held by value, because a store might alias a member
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
     // x[t, q] <- exp(x[t, q] - top[t]),  log_scale += top[t],  top[t] = max over q of x[t, q].
@@ -105,7 +105,7 @@ void HighOrder<kByState>::exponentials() {
 
 // ln Z of W sequences at once, one in each lane; NaN where a number left the range of the kernel.
 // rows: [T + sites][c][W] scores, which become exps; entries: [T][classes][W] or null.  The kept
-// rows hat, going, terms and gains are what the way back needs.
+// rows hat, going, terms and gains are what the backward pass needs.
 template <bool kByState>
 void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   x = rows;
@@ -266,7 +266,7 @@ vec HighOrder<kByState>::state_step(int e) {
       add_products(states(hat, s) + first, of(row(joined, s), y), m, younger);
     }
   }
-  // alpha[e] = 0 in the lanes whose boundary e is barred: no segment ends there.
+  // alpha[e] = 0 in the lanes whose boundary e is forbidden: no segment ends there.
   const vec passes = without(e, kBarred);
   for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
   // mass = sum over q of alpha[e][q] + going[e][q]; the second part has been added above.
@@ -317,7 +317,7 @@ void HighOrder<kByState>::enter(int e) {
     labels += W;
   }
   // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels,
-  // one after the other
+  // concatenated
   const real* transition = w.transition;
   for (const PairArc* arc = w.base; arc->to >= 0;) {
     const std::int32_t q = arc->to;

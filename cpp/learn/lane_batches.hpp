@@ -12,8 +12,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Numbers below the range of the format are 0 for as long as this lives: they would cost a hundred
-// times as much, and nothing depends on them (see kFarAhead).
+// Flushes denormal numbers to 0 while this object lives: they would cost a hundred times as much,
+// and no result depends on them (see kFarAhead).
 class NoDenormals {
  public:
 #ifdef __SSE2__
@@ -27,7 +27,7 @@ class NoDenormals {
 #endif
 };
 
-// Up to W sequences; where there is none, the length is 0.
+// Up to W sequences; empty lanes have length 0.
 struct Batch : FeatureRows {
   std::int32_t sequence[W] = {}, lengths[W] = {};
   Known known[W] = {};
@@ -139,7 +139,7 @@ struct Batch : FeatureRows {
     for (int y = d.Y; y < w.stride; ++y) row[y] = 0;
   }
 
-  // What attributes at boundaries say, [T][entry classes][W], or null.
+  // Scores of attributes at boundaries, [T][entry classes][W], or null.
   real* entries() const {
     if (d.edge_ptr.empty()) return nullptr;
     const Histories& h = *w.histories;

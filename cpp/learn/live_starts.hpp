@@ -1,4 +1,4 @@
-// Which starts are live at each end of a segment, from where the sites of a sequence lie.
+// Which starts are live at each end of a segment, given the sites of a sequence.
 #pragma once
 
 #include "base/vector.hpp"
@@ -16,7 +16,7 @@ struct Spans {
   std::int32_t* by_end;  // [T + 2] sites
   std::int32_t* reach;   // [T + 1] A(e), see reach.hpp
   std::int32_t* low;     // [T + 1] first live start
-  int widest = 1;        // so many are live at a time
+  int widest = 1;        // the largest number of live starts
   bool closes = false;   // a site with an open start and a closed end exists
 
   // longest: of the labels with a bound; has_open: some have none.

@@ -1,4 +1,4 @@
-// What a wrong segmentation costs.
+// Losses: the cost of a wrong segmentation.
 //
 //   tokens     how many tokens have another label than the gold one, each times the weight of its
 //              gold label: added to the scores of tokens
@@ -36,7 +36,7 @@ inline bool same_path(const std::vector<LabelledSegment>& a, const LabelledSegme
 // How many tokens have another label in a than in b; both cover the same sequence.
 int wrong_tokens(const std::vector<LabelledSegment>& a, const LabelledSegment* b);
 
-// Segments of a that b does not have plus those of b that a does not have, as they are read.
+// Segments of a that b does not have plus those of b that a does not have, under the reading.
 int wrong_segments(std::vector<LabelledSegment> a, std::vector<LabelledSegment> b,
                    const Reading& reading);
 

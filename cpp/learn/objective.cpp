@@ -46,7 +46,8 @@ void Objective::set_shared(bool shared) {
   n_shards_ = shards_for();
 }
 
-// A power of two of them, for any number of threads; each costs some passes over the weights.
+// A power of two, independent of the number of threads; each shard costs some passes over the
+// weights.
 int Objective::shards_for() const {
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
   int n = 1;
@@ -90,7 +91,7 @@ struct Objective::Scratch {
   std::vector<std::int64_t> places;
   Unpacked<Real> weights;
   std::vector<Buffer<Real>> buffers;      // [shards]
-  std::vector<std::vector<Part>> failed;  // [shards] what the general sweeps must answer
+  std::vector<std::vector<Part>> failed;  // [shards] what the general sweeps must compute
   // Where the kernels are in single precision, what the general sweeps answer is kept beside it.
   std::vector<std::int64_t> exact_places;
   Unpacked<double> exact;
@@ -110,7 +111,7 @@ Objective::Scratch<Real>& Objective::scratch() {
 
 // ---- the terms of some sequences ----
 
-// Sequences about as long as each other together.
+// Groups sequences of similar lengths.
 template <class Real>
 double Objective::add_batches(const Design& d, std::vector<Part> parts, const Weights<Real>& w,
                               Gradient<Real>* gradient, Workspace& work,
@@ -146,13 +147,13 @@ double Objective::add_batches(const Design& d, std::vector<Part> parts, const We
   return loss;
 }
 
-// sum over the parts of weight * ln Z; those out of the kernels' range have failed.  with_gold: the
-// gold scores are subtracted too, unless there are patterns.
+// sum over the parts of weight * ln Z; those outside the kernels' range are listed in `failed`.
+// with_gold: the gold scores are subtracted too, unless there are patterns.
 template <class Real>
 double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
                               const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
                               std::vector<Part>& failed) {
-  if (!segment_costs.empty() || !entry_cost.empty()) {  // the kernels know costs of tokens only
+  if (!segment_costs.empty() || !entry_cost.empty()) {  // the kernels support costs of tokens only
     failed = parts;
     return 0.0;
   }
@@ -180,7 +181,7 @@ template double Objective::add_kernels(const Design&, const std::vector<Part>&, 
 
 // ---- all sequences, in shards ----
 
-// Shards of about as many rows each: shard s has the sequences [bounds[s], bounds[s + 1]).
+// Shards with about the same number of rows: shard s has the sequences [bounds[s], bounds[s + 1]).
 std::vector<int> Objective::shard_bounds() const {
   const int n = design_->n_sequences();
   auto rows = [&](int i) { return design_->tokens[i] + design_->sites[i]; };  // before sequence i
@@ -200,7 +201,7 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
   const int width = trainer<Real>().width;
   const bool near = kept.weights.set(*layout_, *design_, kept.places, w, width, n_threads);
   if (sizeof(Real) < sizeof(double))
-    w = kept.weights.rounded();  // gold scores too: the error is then the gradient's small part
+    w = kept.weights.rounded();  // gold scores are rounded too, so that the errors mostly cancel
   const std::vector<int> bounds = shard_bounds();
   kept.buffers.resize(n_shards_);
   kept.failed.assign(n_shards_, {});
@@ -226,7 +227,7 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
   return loss;
 }
 
-// Asks the general sweeps about what failed, shard by shard.
+// Computes what failed with the general sweeps, shard by shard.
 template <class Real>
 void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, bool counts) {
   n_careful_ = 0;
@@ -252,7 +253,7 @@ void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, b
       Buffer<double>& buffer = kept.extra[s];
       buffer.make(*layout_, *design_, kept.exact.view());
       Gradient<double>* g = counts ? &buffer.view : nullptr;
-      // What leaves the range of float is mostly within that of double.
+      // Most numbers that leave the range of float fit into a double.
       std::vector<Part> left;
       if (exact_near)
         buffer.loss += add_kernels(*design_, failed, false, kept.exact.view(), g, work, left);
@@ -355,7 +356,7 @@ void Objective::release() {
   scratch_.reset();
   single_scratch_.reset();
 #ifdef __GLIBC__
-  malloc_trim(0);  // else the process keeps it
+  malloc_trim(0);  // otherwise the process keeps the memory
 #endif
 }
 
@@ -363,9 +364,9 @@ double Objective::evaluate(const double* w, const std::int32_t* some, int count,
                            int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);
   if (some == nullptr) set_shared(true);
-  single &= layout_->histories == nullptr;  // states of long histories are too rare for it
+  single &= layout_->histories == nullptr;  // states of long histories are too improbable for it
   single &= some == nullptr && has_single_precision();
-  (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
+  (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once at most
   if (some != nullptr) {
     return run_some(w, n_threads, gradient,
                     [&](int, const auto& weights, bool near, auto* g, auto& work) {

@@ -1,7 +1,7 @@
 // The objective of learning: weights in, negative log-likelihood and gradient out.
 //
-// The vector of weights is [rows | edges | transitions | patterns | starts | ends]: only what has
-// been seen in the training data (or was asked for) has a weight.
+// The vector of weights is [rows | edges | transitions | patterns | starts | ends]: only
+// combinations seen in the training data (or requested) have a weight.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace caesura {
 
 struct Condition;
 
-// No segmentation agrees with what is known of a sequence.
+// No segmentation agrees with the constraints of a sequence.
 struct NoAgreement : std::domain_error {
   explicit NoAgreement(int i) : std::domain_error("no segmentation agrees"), sequence(i) {}
   int sequence;
@@ -31,7 +31,7 @@ struct Slot {
   std::int32_t row, lane;
 };
 
-// Which weight belongs to what, and what is possible.
+// The meaning of each weight, and the constraints of the model.
 struct Layout {
   int Y = 0, planes = 1;
   std::int64_t n_dense = 0, n_sparse = 0,
@@ -46,7 +46,7 @@ struct Layout {
   RuleSet rules;                                       // that all segmentations keep
   std::shared_ptr<const Histories> histories;          // null: there is no pattern and no rule
   std::shared_ptr<const ArcProgram> program;           // of the histories and the rules
-  std::vector<std::int32_t> bounds;                    // [Y] longest segment, 0 for none
+  std::vector<std::int32_t> bounds;                    // [Y] longest segment, 0: no bound
   std::vector<std::uint8_t> barred;                    // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
   std::vector<double> entry_bias;  // [Y] added to the score of every segment of a label, or empty
@@ -61,7 +61,7 @@ struct Layout {
   std::int64_t size() const { return first_end() + static_cast<std::int64_t>(end.size()); }
 };
 
-// What follows each label, and how long it may be, as the kernels want it.
+// Transitions and bounds on lengths in the form that the kernels need.
 template <class Real>
 class Labels {
  public:
@@ -89,12 +89,12 @@ class Labels {
 // single ones.
 std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width);
 
-// The weights as the kernels want them.
+// The weights in the form that the kernels need.
 template <class Real>
 class Unpacked {
  public:
   // Layout, design and places are the same in every call.  False: a transition is out of the
-  // kernels' range, ask the general sweeps.
+  // kernels' range, the general sweeps must answer.
   bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places,
            const double* w, int width, int n_threads);
   // Only the weights of transitions, patterns, starts and ends are new; after a call of set(), for
@@ -108,7 +108,7 @@ class Unpacked {
   const Weights<Real>& view() const { return view_; }
   // The weights as they are after rounding to single precision.
   const double* rounded() const { return rounded_.data(); }
-  // Transitions, plain patterns, starts and ends as they are, -inf where barred.
+  // Transitions, plain patterns, starts and ends as they are, -inf where forbidden.
   std::vector<double> transition, pattern, start, end;
 
  private:
@@ -183,7 +183,7 @@ class Objective {
   std::vector<std::int32_t> order;
 
   // The negative log-likelihood, and the gradient unless it is null, of some sequences (null: all).
-  // Throws NoAgreement for a sequence for which nothing is possible.
+  // Throws NoAgreement for a sequence with no possible segmentation.
   double evaluate(const double* w, const std::int32_t* some, int count, bool single, int n_threads,
                   double* gradient);
 
@@ -230,13 +230,13 @@ class Objective {
   // Whether the labels of a sequence are known only in part.
   bool is_partial(int i) const;
 
-  // Keeps others out, with each attribute of the design by itself (see row_sums.hpp).
+  // Locks the objective, with the attributes of the design not summed (see row_sums.hpp).
   std::unique_lock<std::mutex> hold();
 
-  // How often the last evaluation had to ask the general sweeps.
+  // How often the last evaluation fell back to the general sweeps.
   std::int64_t n_careful() const { return n_careful_; }
 
-  // Gives back the memory that evaluations keep for the next one.
+  // Frees the memory that evaluations keep for the next one.
   void release();
 
   const Layout& layout() const { return *layout_; }
@@ -303,7 +303,7 @@ class Objective {
   Mapped<double> observed_;  // [size] gold counts times the weights of their sequences
   Loss loss_;
   std::shared_ptr<void> scratch_,
-      single_scratch_;  // kept: fresh pages cost more than what is written to them
+      single_scratch_;  // reused: new pages cost more than writing to them
   int n_shards_ = 1;
   bool shared_ = false;
   std::int64_t n_careful_ = 0;

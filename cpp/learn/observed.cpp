@@ -1,4 +1,4 @@
-// Which attributes go with which labels, pairs and patterns of labels in the training data.
+// Combinations of attributes with labels, pairs and patterns of labels in the training data.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace caesura {
 namespace {
 
-// May a segment with this label lie over the site, as far as a hint tells?
+// Whether the partial labels allow a segment with this label over the site.
 bool possible(const Site& site, int label, int Y, const Hint& hint) {
   for (int t = site.start; t < site.end; ++t) {
     if (!hint.allowed.empty() && !hint.allowed[static_cast<std::size_t>(t) * Y + label])
@@ -45,7 +45,7 @@ struct Seen {
     head[attribute] = static_cast<std::int32_t>(nodes.size()) - 1;
   }
   using Labels = std::vector<std::pair<std::int32_t, double>>;
-  // The labels of an attribute in order with their frequencies, good until it is asked again.
+  // The sorted labels of an attribute with their frequencies, valid until the next call.
   const Labels& labels(std::int32_t attribute, double min_frequency) {
     found_.clear();
     for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
@@ -196,7 +196,7 @@ class Observer {
     }
   }
 
-  // Everything that may be so, as far as a hint tells; of patterns those that are there already.
+  // Everything that the partial labels allow; only patterns that exist already.
   void add_possible(int i, const Hint& hint) {
     for_rows(corpus_, i, [&](const Site& site, std::int64_t row) {
       for (int y = 0; y < Y; ++y) {
@@ -233,7 +233,8 @@ class Observer {
     }
   }
 
-  // What is frequent enough.  Attributes that are used most come first, so that they stay near.
+  // Keeps what is frequent enough.  The most used attributes come first, so that they stay in the
+  // cache.
   Pairs chosen() {
     Pairs out;
     std::stable_sort(rows_.order.begin(), rows_.order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -258,7 +259,7 @@ class Observer {
     return out;
   }
 
-  // Patterns that no weight is left for are none.
+  // Drops patterns without a remaining weight.
   void drop_patterns(Pairs& pairs) {
     std::vector<std::int32_t> number(layout_.patterns.size(), -1);
     std::fill(number.begin(), number.begin() + layout_.n_plain, 0);

@@ -91,7 +91,7 @@ void OnlinePass::number(int i) {
     __builtin_prefetch(single_.slot.data() + d.sparse[k + Design::kFarAhead], 1);
     local_.sparse[k] = single_.number(d.sparse[k], 1, batch_);
   }
-  // A run has weights one after the other, and so have their copies.
+  // A run has weights concatenated, and so have their copies.
   auto number_runs = [&](const Mapped<Run>& runs, std::int64_t begin, std::int64_t end,
                          const std::vector<std::int32_t>& codes, Block& block, Mapped<Run>& local,
                          std::vector<std::int32_t>& local_codes) {
@@ -210,7 +210,7 @@ int OnlinePass::run(const std::int32_t* order, int count, int begin, int batch_s
     batch_size_ = size;
     step(order + begin, size);
     begin += size;
-    if (!std::isfinite(loss)) return count;  // diverged: there is nothing to go on with
+    if (!std::isfinite(loss)) return count;  // diverged: stop
     if (Clock::now() >= until) break;
   }
   return begin;

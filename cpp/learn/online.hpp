@@ -1,8 +1,8 @@
 // Online learning over the sequences of an objective: a step for every batch, which touches only
 // the weights that its sequences have.
 //
-// The weights of a batch are copied to tables of their own, which are small and stay near the
-// processor, and the kernels see a design with the numbers of the copies:
+// The weights of a batch are copied to tables of their own, which are small and stay in the
+// cache, and the kernels see a design that refers to the copies:
 //
 //   weights (OnlineWeights) --> copies --> kernels --> gradient of the copies --> weights
 //

@@ -35,7 +35,7 @@ void Parameters::make_histories() {
   if (l.patterns.empty() && l.rules.empty()) return;
   const int width = trainer<double>().width;
   auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, width);
-  constexpr int kMostStates = 65000;  // an evaluation of more takes minutes
+  constexpr int kMostStates = 65000;  // an evaluation with more states takes minutes
   if (made->Q > kMostStates) throw std::length_error("patterns");
   l.program = std::make_shared<ArcProgram>(*made, l.rules, width, kMostStates);
   l.row_patterns.clear();
@@ -48,7 +48,7 @@ void Parameters::make_histories() {
   l.histories = std::move(made);
 }
 
-// Which weights share a row of the table, and which stand alone.
+// Decides which weights share a row of the table and which are single.
 void Parameters::place_weights() {
   Layout& l = *layout_;
   const int least = least_dense();
@@ -186,7 +186,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus, Folder f
   for (int i = 0; i < corpus.n_sequences(); ++i) {
     for_rows(corpus, i, [&](const Site& site, std::int64_t row) {
       const bool token = row - corpus.first_row(i) < corpus.length(i);
-      if (!token && !open && site.end - site.start > longest) return;  // no segment is so long
+      if (!token && !open && site.end - site.start > longest) return;  // longer than any segment
       const bool any = add_row(row);
       if (!add_words(row) && !any && !token) return;
       end_row();

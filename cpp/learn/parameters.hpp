@@ -1,4 +1,4 @@
-// Which attribute has a weight with which label.
+// The combinations of attribute and label that have a weight.
 #pragma once
 
 #include <memory>
@@ -49,7 +49,7 @@ class Parameters {
   // Adds the weights of an attribute on rows to a row of scores, [Y].  One plane, and no patterns.
   void add_weights(std::int32_t attribute, double value, const Weights<double>& w,
                    double* row) const;
-  // Whether weights of words may be added up beforehand.
+  // Whether the weights of words can be summed in advance.
   bool has_word_rows() const { return layout_->planes == 1; }
 
   // Counts of all weights in the labels of some sequences (null: all), each times its weight.
@@ -57,7 +57,7 @@ class Parameters {
                             const std::int32_t* some, int n) const;
 
  private:
-  // So many weights make a row of the table: two where it fits into a line of the cache.
+  // So many weights make a row of the table: two where a row fits into a cache line.
   int least_dense() const { return layout_->planes * layout_->Y <= 8 ? 2 : 3; }
   static constexpr int kLanes = 16;  // planes are used where a row has no more
   struct Group {

@@ -46,7 +46,7 @@ int PathPass::run(const std::int32_t* order, int count, int begin, double second
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
   while (begin < count) {
     step(order[begin++]);
-    if (!std::isfinite(loss)) return count;  // diverged: there is nothing to go on with
+    if (!std::isfinite(loss)) return count;  // diverged: stop
     if (begin % 16 == 0 && Clock::now() >= until) break;
   }
   return begin;

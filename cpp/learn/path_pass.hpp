@@ -22,10 +22,9 @@
 // where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  These paths are
 // kept with their shares.  A step adds the best path and then, several times, moves a part of the
 // share of the worst path to the best of those that are kept, as much as maximises D: with these
-// pairwise steps the gap closes at a linear rate, not as 1 / steps.  The search is the dear part,
-// so after each pass `settle` takes such steps for all sequences again and again, without any
-// search, until what D could gain among the paths that are kept is a small part of what the pass
-// found.
+// pairwise steps the gap closes at a linear rate, not as 1 / steps.  The search is the expensive
+// part, so after each pass `settle` repeats such steps for all sequences without searching, until
+// the gain still possible among the kept paths is small beside that found by the pass.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ namespace caesura {
 struct PathRule {
   enum Kind { kPerceptron, kPassive, kArow, kFrankWolfe } kind = kPerceptron;
   int pa_type = 1;
-  double C = 1.0;          // passive-aggressive: how far one step may go
+  double C = 1.0;          // passive-aggressive: bound on the size of a step
   bool by_errors = true;   // without a loss its margin is sqrt(wrong tokens), and else 1
   double r = 1.0;          // AROW
   std::vector<double> c2;  // Frank-Wolfe: of all weights, or [size]

@@ -8,9 +8,9 @@ namespace caesura {
 namespace {
 
 constexpr int kPasses = 3;
-constexpr std::int64_t kFew = 10000;  // attributes of a corpus so small that nothing is gained
+constexpr std::int64_t kFew = 10000;  // attributes; nothing is gained on smaller corpora
 
-// How often each pair comes, and then the row of its sum.
+// The frequency of each pair, later the row of its sum.
 class Counter {
  public:
   explicit Counter(std::size_t expected) {
@@ -101,7 +101,7 @@ bool pass(Design& d, std::int32_t least) {
   return d.sums.size() > before;
 }
 
-// The rows that are read most come first, so that they stay near.
+// The most used rows come first, so that they stay in the cache.
 void sort_rows(Design& d) {
   const std::int64_t n = d.table_rows();
   std::vector<std::int32_t> uses(n, 0), order(n), place(n);

@@ -89,7 +89,7 @@ double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
 }
 
 std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Condition& condition) {
-  constexpr int kFew = 16;  // what the general sweeps would take longer for
+  constexpr int kFew = 16;  // beyond this the general sweeps are faster
   auto is_kept = [&](const std::vector<LabelledSegment>& segments) {
     return condition.kept_by(segments.data(), static_cast<int>(segments.size()), walk.n_labels());
   };

@@ -9,7 +9,7 @@
 namespace caesura {
 namespace {
 
-// The paths of single sequences, one after the other.
+// The paths of single sequences, concatenated.
 struct PathParts {
   std::vector<std::vector<LabelledSegment>> segments;
   std::vector<std::vector<double>> probabilities;
@@ -34,7 +34,7 @@ const Condition* condition_of(const Conditions& conditions, int i) {
 }
 
 // Whether a value of sequence i is so large that sums of scores may overflow: weights are at most
-// 1e10.  Attributes without values are the rule, and cost nothing here.
+// 1e10.  Most attributes have no values, and cost nothing here.
 bool has_huge_values(const Design& d, int i) {
   constexpr double kHuge = 1e200;
   auto any_huge = [](const Mapped<double>& values, const Mapped<std::int64_t>& ptr,
@@ -93,7 +93,7 @@ std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace
   return made;
 }
 
-// The best of the fast kernels does not keep the condition: one of the next mostly does.
+// The best answer of the fast kernels violates the condition: one of the next usually satisfies it.
 std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Condition& condition,
                                                Workspace& work) const {
   const Known known = condition.known();

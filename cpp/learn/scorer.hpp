@@ -1,4 +1,4 @@
-// A trained model: fixed weights, and every question about encoded sequences.
+// A trained model: fixed weights, and all queries on encoded sequences.
 //
 //   Design (rows of features) --> scores --> best.hpp, segmental.hpp        the questions asked
 //   most
@@ -20,13 +20,13 @@ namespace caesura {
 
 // What is possible between labels in prediction, and what leads into them.
 struct LabelRules {
-  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0 for none
+  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0: no bound
   std::vector<std::uint8_t> barred;  // [Y][Y] pairs that may not be adjacent, or empty
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y], or empty
   std::vector<double> entry_bias;  // [Y] added to every segment of a label, or empty
 };
 
-// Segments of many sequences, one after the other.
+// Segments of many sequences, concatenated.
 struct Paths {
   std::vector<std::int64_t> ptr{0};       // [sequences + 1]
   std::vector<LabelledSegment> segments;  // [all]

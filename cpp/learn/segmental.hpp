@@ -1,10 +1,10 @@
 // Forward-backward over segments of any length, for learning: rows of scores in, expected counts
 // out.
 //
-// The general sweeps keep logarithms and serve every question; here all labels share one span, rows
-// are plain numbers with a running scale, and no exp is taken but one for each score.  Where all
+// The general sweeps work on logarithms and support every query; here all labels share one span,
+// rows are plain numbers with a running scale, and there is one exp for each score.  Where all
 // segments have length 1 and rows are of tokens only, scaled_chain.hpp answers.  With g[e] the
-// product of what all open segments gain at e:
+// product of the factors that all open segments share at e:
 //
 //   live[s, e] = hat[s] * (all that a segment from s has gained up to e, going on)
 //   term[s, e] = live[s, e] * (what it gains by ending at e)
@@ -12,10 +12,10 @@
 //   open[e]    = open[e - 1] g[e]  +  sum of live[s, e] over the starts s <= A(e) that join
 //   hat[e]     = transition' alpha[e]
 //
-// A(e) is the last start whose rows have all ended at e: from there on it is like all earlier ones,
-// so that at most m starts are live at a time.  A step is short where only the start e - 1 is live
-// and joins at once, as it is where no feature looks at two tokens.  The way back
-// carries probabilities:
+// A(e) is the last start whose rows have all ended at e: from there on it shares all factors with
+// the earlier ones, so that at most m starts are live at a time.  A step is short where only the
+// start e - 1 is live and joins at once, which holds where no feature spans two tokens.  The
+// backward pass carries probabilities:
 //
 //   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over
 //   e P(s, e)
@@ -100,8 +100,8 @@ inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* l
   return !any(far);
 }
 
-// What else the way back is asked: probabilities of segments, the last of which ends first, and of
-// boundaries.  Null: not wanted.
+// What else the backward pass is asked: probabilities of segments, the last of which ends first,
+// and of boundaries.  Null: not wanted.
 struct Asked {
   const LabelledSegment* segments = nullptr;  // [count] by rising end
   int count = 0;
@@ -270,7 +270,8 @@ inline bool Segmental::sweep() {
       short_step<true>(e, a, o);
     else
       short_step<false>(e, a, o);
-    // No segment ends at a barred boundary.  At a forced one all end, so that none is live or open.
+    // No segment ends at a forbidden boundary.  At a forced one all end, so that none is live or
+    // open.
     if (known.boundary != nullptr && e < T) {
       if (barred(e)) fill(a, n, 0);
       if (forced(e)) {
@@ -307,7 +308,7 @@ inline Segmental::Alone Segmental::alone(int e) const {
 //   alpha[e] = (live single  +  open[e - 1] g[e]) last
 //   open[e]  = live (of labels without a bound)  +  open[e - 1] g[e]
 //
-// It needs neither live nor terms, for the way back finds all it needs in hat, open and step.
+// It needs neither live nor terms, for the backward pass finds all it needs in hat, open and step.
 template <bool kOpen>
 inline void Segmental::short_step(int e, real* a, real* o) {
   const real scale = 1 / mass;

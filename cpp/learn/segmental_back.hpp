@@ -1,4 +1,4 @@
-// The way back of segmental.hpp: expected counts in place of the rows.
+// The backward pass of segmental.hpp: expected counts in place of the rows.
 #pragma once
 
 #include "learn/segmental.hpp"
@@ -170,8 +170,8 @@ inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* b
   }
 }
 
-// Segments of length 1 and no sites.  A barred boundary would need a longer segment, so that there
-// is no segmentation; the general sweeps report it.
+// Segments of length 1 and no sites.  A forbidden boundary would need a longer segment, so that
+// there is no segmentation; the general sweeps report it.
 inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gradient,
                                  const Asked* asked) {
   for (int e = 1; e < T; ++e) {
@@ -201,8 +201,8 @@ inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gra
   return true;
 }
 
-// The probability of a segment [s, e), from the rows of the way up and from back[e].  A start that
-// has joined the open ones at j has gained joined[s] g[j + 1] ... g[e] since.
+// The probability of a segment [s, e), from the rows of the forward pass and from back[e].  A start
+// that has joined the open ones at j has gained joined[s] g[j + 1] ... g[e] since.
 inline real Segmental::probability(int s, int e, int y, const real* back) const {
   const bool brief = is_short(e);
   const Alone on = brief ? alone(e) : Alone{};
@@ -319,7 +319,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
     if (e % kPatience == 0) check_interrupt();
-    // No segment ends at a barred boundary, and none is open beyond a forced one.  The sweep
+    // No segment ends at a forbidden boundary, and none is open beyond a forced one.  The sweep
     // forward has cleared alpha and open in the same places.
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);

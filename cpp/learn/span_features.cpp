@@ -6,7 +6,7 @@ namespace caesura {
 namespace {
 
 constexpr std::uint64_t kTransition = 0x7472616e73697469, kEnding = 0x656e64696e670000;
-constexpr int kAhead = 8;  // keys whose memory is asked for before they are looked for
+constexpr int kAhead = 8;  // number of keys prefetched before they are looked up
 
 std::uint64_t outside(std::int32_t id) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(id));

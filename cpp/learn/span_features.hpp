@@ -27,7 +27,7 @@
 
 namespace caesura {
 
-// What a part of a template says about a segment; in the order of caesura/features/lookback.py.
+// The values that a part of a template can have; in the order of caesura/features/lookback.py.
 enum class Said : std::uint8_t { kText, kLength, kFirst, kLast, kBefore, kAfter, kLabel };
 
 struct SegmentPart {
@@ -92,7 +92,7 @@ struct SpanFeatures {
   std::vector<SegmentTemplate> joints;  // that see no more of this segment than where it starts
   std::vector<SegmentTemplate> pairs;   // the others
   std::vector<int> text_columns;        // whose texts are looked at
-  bool sees_everything = false;         // a feature of the user's own looks at all segments before
+  bool sees_everything = false;  // a feature written by the user looks at all segments before
 
   void add_tokens(std::vector<Part> parts, Place place, std::uint64_t salt);
   // Raises no error: the caller has checked roles and columns.
@@ -138,7 +138,7 @@ struct SpanCorpus {
   int length(int i) const { return static_cast<int>(offsets[i + 1] - offsets[i]); }
 };
 
-// A feature of the user's own: keys of a segment after all segments before it.
+// A feature written by the user: keys of a segment after all segments before it.
 struct Incremental {
   virtual ~Incremental() = default;
   virtual void keys(int sequence, const std::vector<LabelledSegment>& before,
@@ -184,7 +184,7 @@ class SpanKeys {
   // Looks for the keys of everything but pairs.
   void prepare(const SpanModel& model, const SpanCorpus& corpus, int sequence, int longest);
 
-  // Gives up the memory of what `for_pairs` and the like need.
+  // Frees the memory that `for_pairs` and similar functions need.
   void forget_hashes();
 
   int T = 0, L = 0;

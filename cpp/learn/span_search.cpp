@@ -68,7 +68,7 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
     double* to = spans.data() + static_cast<std::size_t>(one.span) * Y;
     for (int y = 0; y < Y; ++y) to[y] += w[static_cast<std::size_t>(one.row) * Y + y];
   }
-  // Spans that are too long for a label cannot be.
+  // Spans that are too long for a label are impossible.
   for (int y = 0; y < Y; ++y) {
     if (rules.bounds[y] >= L) continue;
     for (int b = 0; b < T; ++b)
@@ -149,7 +149,7 @@ void SpanSearch::close(int b) {
   group(b);
 }
 
-// Adds the weights of the keys that were collected; their memory has been asked for meanwhile.
+// Adds the weights of the keys that were collected; their memory was prefetched meanwhile.
 void SpanSearch::add_pending(std::vector<double>& rows) {
   const int Y = scores_->Y;
   for (const Pending& one : pending_) {
@@ -368,7 +368,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     gold_item = found < 0 ? -2 : found;  // no item comes after -2
     if (agenda_[e].empty()) continue;
     if (agenda_[e][0] == found) {
-      if (e == keys.T) against.item = -1;  // the answer is right: nothing is to be learnt
+      if (e == keys.T) against.item = -1;  // the answer is right: no update
       continue;
     }
     const std::int32_t top = agenda_[e][0];

@@ -25,7 +25,7 @@ namespace caesura {
 struct SpanScores {
   int Y = 1;
   std::vector<double> spans;       // [spans][Y]; -inf above the bound of a label
-  std::vector<double> transition;  // [Y + 1][Y], the last row from the beginning; -inf: barred
+  std::vector<double> transition;  // [Y + 1][Y], the last row from the beginning; -inf: forbidden
   std::vector<double> ending;      // [Y]
   std::vector<double> edges;       // [T][Y][Y], or empty
 
@@ -39,7 +39,7 @@ struct SpanScores {
 
 enum class Update : std::uint8_t { kEarly, kMaxViolation, kStandard };
 
-// What a search did, for the tests of its cost.
+// Operation counts of a search, for the tests of its cost.
 struct SearchTally {
   std::int64_t candidates = 0;  // scored
   std::int64_t items = 0;       // kept
@@ -52,16 +52,16 @@ class SpanSearch {
     double score;
     std::int32_t span, label, back;  // back: an item, -1 for the beginning
   };
-  // Where the search left the gold segmentation behind.
+  // Where the gold segmentation fell out of the beam.
   struct Against {
     int boundary = -1;       // of the prefix that the update is about, -1: no update
     int n_gold = 0;          // gold segments up to there
     std::int32_t item = -1;  // that is better than gold there
-    double violation = 0.0;  // by so much
+    double violation = 0.0;  // difference of their scores
     int left_at = -1;        // boundary where gold left the agenda, -1: it never did
   };
 
-  // `own`: features of the user's own, or null.
+  // `own`: features written by the user, or null.
   void run(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores, const double* w,
            int k, Incremental* own, int sequence);
   // The same in training; stops where the update asks for no more.

@@ -1,8 +1,8 @@
-// The weights of features that are known by 64-bit keys.
+// The weights of features, identified by 64-bit keys.
 //
 // A key is a hash of what a feature says ("this word after that one"); a row of weights, one for
-// each label, goes with it.  Two different things said have one key with a probability of about
-// n^2 / 2^65 for n keys in all, 3e-6 for ten million, so keys stand for what they were made of.
+// each label, goes with it.  Two different features collide with a probability of about n^2 / 2^65
+// for n keys in total, 3e-6 for ten million, so keys are treated as unique.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Keys to rows 0, 1, 2, ..., in the order of their first coming; open addressing.
+// Keys to rows 0, 1, 2, ..., in the order of first insertion; open addressing.
 class KeyTable {
  public:
   static constexpr std::int32_t kMissing = -1;
@@ -31,7 +31,7 @@ class KeyTable {
       if (slots_[at].key == key) return slots_[at].row;
     return kMissing;
   }
-  // Asks for the memory that `find` will read.
+  // Prefetches the memory that `find` will read.
   void expect(std::uint64_t key) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[key & (slots_.size() - 1)]);
   }
@@ -45,12 +45,12 @@ class KeyTable {
     std::int32_t row = kMissing;
   };
   void grow();
-  Table<Slot> slots_;  // a power of two of them, at most half of them taken
+  Table<Slot> slots_;  // its size is a power of two, at most half of them taken
   std::vector<std::uint64_t> keys_;
 };
 
-// A set of hashes that may say yes too often, never no: one bit for each.  Where the text of a span
-// is in no key at all, none of the keys with that text needs to be looked for.
+// A set of hashes with false positives but no false negatives: one bit for each.  Where the text of
+// a span is in no key at all, none of the keys with that text needs to be looked for.
 class HashBits {
  public:
   bool has(std::uint64_t hash) const { return (bits_[word(hash)] >> (hash % 64)) & 1; }
@@ -63,7 +63,7 @@ class HashBits {
   static constexpr std::size_t kBitsForEach = 16;
   std::size_t word(std::uint64_t hash) const { return (hash / 64) & (bits_.size() - 1); }
   void set(std::uint64_t hash) { bits_[word(hash)] |= std::uint64_t{1} << (hash % 64); }
-  std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>(16);  // a power of two of them
+  std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>(16);  // its size is a power of two
   KeyTable added_;  // exactly what was added, so that there can be more bits
 };
 

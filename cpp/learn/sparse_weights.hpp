@@ -1,4 +1,4 @@
-// Weights that change in few places at a time, and are seen by the kernels as they are.
+// Weights of which few change at a time, and which the kernels read in place.
 //
 // They lie in the order of the kernels' table: [rows of the table | single weights | weights of
 // edges | labels], where some places hold no weight.  A change is collected from counts, as a list

@@ -1,4 +1,5 @@
-// The loss of segments where states are tags: a chain over tags that know whether they are right.
+// The loss of segments where states are tags: a chain over tags that record whether they are right
+// so far.
 //
 // State (y, m) of token t has m = 1 if the segment that t lies in is gold so far: it begins where
 // the gold segment of t begins, with its label, and has not ended.  With y0 the tag before,
@@ -18,13 +19,14 @@
 
 namespace caesura {
 
-// The best tags of sequence i with this loss, or none if nothing is possible.
+// The best tags of sequence i with this loss, or none if no segmentation is possible.
 std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Design& d, int i,
                                                const Gold& gold, const Reading& reading,
                                                const Unpacked<double>& weights, Workspace& work);
 
 // The expectations of sequence i under scores plus the loss times a number; ln Z is -inf, and there
-// are no counts, if nothing is possible.  problem: the scores alone, with all places of the counts
+// are no counts, if no segmentation is possible.  problem: the scores alone, with all places of the
+// counts
 struct TagExpectation {
   double log_z = kMinusInfinity, cost = 0.0;
 };

@@ -1,4 +1,4 @@
-// What a term of the objective says about one sequence: a value, and signed counts.
+// A term of the objective for one sequence: a value and signed counts.
 //
 // The score of a sequence is linear in the weights, so the gradient of every term is a count of how
 // often each place is used: by one path (the gold labels, or a best path), or in expectation (ln
@@ -69,7 +69,7 @@ double counted_score(const Layout& layout, const Design& d, int i, const Sequenc
 void add_counts(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
                 double sign, const Weights<double>& w, Gradient<double>& gradient, Workspace& work);
 
-// The score of each place of sequence i, in the places of counts; -inf where a pair is barred.
+// The score of each place of sequence i, in the places of counts; -inf where a pair is forbidden.
 SequenceCounts sequence_scores(const Layout& layout, const Design& d, const Unpacked<double>& w,
                                int i, Workspace& work);
 

@@ -69,7 +69,7 @@ struct Predictor {
   int (*best)(const Design&, const Weights<double>&, int i, const Known&, LabelledSegment* out,
               Workspace&);
 
-  // The best segments as they are read, and the probability of each.  *n_kept is how many there
+  // The best segments under the reading, and the probability of each.  *n_kept is how many there
   // are, and the result how many states the best path has (0: none is possible).  probabilities:
   // [T], NaN where a number left the safe range.  First order only.
   int (*confident)(const Design&, const Weights<double>&, int i, const Known&, const Reading&,

@@ -1,4 +1,4 @@
-// Weights as the kernels want them.
+// Weights in the form that the kernels need.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ constexpr double kFarthest = 100.0;  // of a transition, in either precision
 
 int padded(int n, int width) { return (n + width - 1) / width * width; }
 
-// Whether the exp of a score is in the range of the kernels.  What is barred is.
+// Whether the exp of a score is in the range of the kernels; -inf, a forbidden one, is.
 bool is_near(double score) { return score == kMinusInfinity || std::abs(score) <= kFarthest; }
 
 // Whether segments of a label may have tokens with this tag.
@@ -75,7 +75,7 @@ void Unpacked<Real>::point_to(const Real* rows, const Real* sparse, const Real* 
   view_.scale = scale;
 }
 
-// The scores of transitions, patterns, starts and ends; -inf where they are barred.
+// The scores of transitions, patterns, starts and ends; -inf where they are forbidden.
 template <class Real>
 void Unpacked<Real>::read_labels(const Layout& layout, const double* w) {
   const int Y = layout.Y;
@@ -104,7 +104,7 @@ void Unpacked<Real>::read_labels(const Layout& layout, const double* w) {
   bar(end, layout.barred_end);
 }
 
-// The same as the kernels want them.  False: one is out of their range.
+// The same in the form that the kernels need.  False: one is out of their range.
 template <class Real>
 bool Unpacked<Real>::make_labels(const Layout& layout, const Design& design) {
   bool near = true;
@@ -184,7 +184,7 @@ template <class Real>
 void Unpacked<Real>::put_label(const Layout& layout, std::int64_t k, double score) {
   const double exp = std::exp(score);
   auto put = [&](double& old, auto set) {
-    if (old == kMinusInfinity) return;  // it is barred
+    if (old == kMinusInfinity) return;  // it is forbidden
     old = score;
     set();
   };
@@ -215,7 +215,7 @@ void Unpacked<Real>::set_rounded(const Layout& layout, const double* w, int n_th
   }
 }
 
-// What each state gains when it is entered: its last pair, and the patterns that it ends in.
+// The score of entering each state: its last pair, and the patterns that it ends in.
 template <class Real>
 bool Unpacked<Real>::set_histories(const Layout& layout) {
   histories_ = layout.histories;

@@ -1,4 +1,4 @@
-// What words score by themselves, added up beforehand.
+// Scores of single words, summed in advance.
 //
 // Most templates look at one word: the word two tokens before, its shape, its suffix.  What they
 // add to the scores of a row depends on that word alone, so that it is summed once for each
@@ -9,8 +9,8 @@
 //                     weights of the attribute that they make
 //
 // The score of a token is then a sum of a few rows in place of some eighty attributes.  Words whose
-// templates make the same attributes share a row: of all numbers that were not met in training,
-// most do, so that the rows stay few and near.
+// templates make the same attributes share a row: most numbers not seen in training do, so the
+// rows stay few and in the cache.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,7 @@ class WordRows {
   WordTable table_;
   std::shared_ptr<Blocks> blocks_;
   int free_ = 0;              // rows left in the last block
-  std::vector<Known> known_;  // a hash table, a power of two of them
+  std::vector<Known> known_;  // a hash table, its size is a power of two
   std::size_t n_known_ = 0;
   std::vector<std::int32_t> keys_, key_;  // all keys, and that which is asked for
   std::int64_t generation_ = -1;

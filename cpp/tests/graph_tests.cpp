@@ -158,7 +158,7 @@ void test_batch(int seed) {
   out.log_z = counted.data();
   out.tokens = counts.data();
   batch.posterior(2, out);
-  // Two kernels may have found them: the same but for rounding.
+  // Two kernels may have computed them: equal up to rounding.
   const double rounding = sizeof(Real) == 4 ? 1e-6 : 1e-12;
   for (int b = 0; b < in.B; ++b) {
     const double one = log_z[b], other = counted[b];

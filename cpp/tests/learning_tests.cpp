@@ -149,7 +149,7 @@ void check_case(int seed, int order) {
     const double numeric = (one.loss(up, nullptr) - one.loss(down, nullptr)) / 2e-5;
     check(std::fabs(numeric - gradient[k]) <= 1e-5 * (1.0 + std::fabs(numeric)), "gradient", seed);
   }
-  for (double& x : one.w) x *= 500.0;  // beyond what plain numbers can do
+  for (double& x : one.w) x *= 500.0;  // beyond the range of the fast kernels
   check(std::isfinite(one.loss(one.w, &gradient)), "large weights", seed);
 }
 

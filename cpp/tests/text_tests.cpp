@@ -1,4 +1,4 @@
-// Text without Python: characters that know ASCII only, so that sanitizers see the kernels.
+// Text kernels without Python, with ASCII character tables, for the sanitizers.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -113,7 +113,7 @@ void test_patterns() {
   auto made = Pattern::compile(codes("(a|b)*a(a|b){11}|\\d{2,3}x?"));
   check(made.has_value(), "compile");
   std::uint64_t random = 1;
-  for (int k = 0; k < 2000; ++k) {  // more states than are kept at a time
+  for (int k = 0; k < 2000; ++k) {  // more states than the cache holds
     std::string word;
     for (int n = 0; n < 40; ++n) {
       random = random * 6364136223846793005u + 1442695040888963407u;

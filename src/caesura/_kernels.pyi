@@ -657,7 +657,9 @@ class Paths:
     def probabilities(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     def segments(self, kind: object, names: list) -> list:
-        """For each sequence its segments, or None where nothing is possible."""
+        """
+        For each sequence its segments, or None where no segmentation is possible.
+        """
 
     def confident(self, outer: object, kind: object, names: list, probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], calibrated: bool, least: float) -> list:
         """The same, each with its probability."""

@@ -1,7 +1,7 @@
 """Rendering of segments: coloured text, tables, and HTML for notebooks.
 
-Parameters
-----------
+The functions share these parameters:
+
 segments : list of (start, end, label), or Path
     In order, with or without gaps.  A path brings its tokens and exact probabilities along.
 tokens : sequence of str, optional

@@ -112,17 +112,18 @@ def evaluate(
     first: Annotated[
         str,
         typer.Argument(
-            metavar="GOLD",
-            help="Read labelled sequences (or a model, then GOLD) from this file; without "
-            "PREDICTED, it has gold and predicted tags in its last two columns, as for "
+            metavar="MODEL|GOLD",
+            help="Evaluate this model on GOLD, or compare labelled sequences with those in "
+            "PREDICTED; a single file has gold and predicted tags in its last two columns, as for "
             "conlleval.",
         ),
     ],
     second: Annotated[
         str | None,
         typer.Argument(
-            metavar="PREDICTED",
-            help="Read the same sequences with predicted segments, or a model that predicts them.",
+            metavar="GOLD|PREDICTED",
+            help="Read the labelled sequences for the model, or the predicted ones; the model may "
+            "also come second.",
         ),
     ] = None,
     showing: Showing = Showing(),  # noqa: B008 - a frozen tuple

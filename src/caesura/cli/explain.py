@@ -15,6 +15,7 @@ from caesura.cli.reading import naming
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
 from caesura.errors import InvalidInput
+from caesura.models.explanation import COLUMNS, Explanation
 from caesura.render import text as coloured
 
 __all__ = ["explain"]
@@ -49,7 +50,7 @@ def explain(
         text = typer.get_text_stream("stdin").read()
     document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)
     if not document.tokens:
-        raise InvalidInput("TEXT: got no words, expected a text to cut")
+        raise InvalidInput("TEXT: got no words, expected a text to segment")
     if label is not None and label not in loaded.labels_:
         known = ", ".join(loaded.labels_)
         raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
@@ -70,7 +71,7 @@ def explain(
         _show(why, reasons)
 
 
-def _plain(why: Any, reasons: int) -> dict[str, Any]:
+def _plain(why: Explanation, reasons: int) -> dict[str, Any]:
     return {
         "segment": why.segment,
         "text": why.text,
@@ -83,18 +84,12 @@ def _plain(why: Any, reasons: int) -> dict[str, Any]:
     }
 
 
-def _show(why: Any, reasons: int) -> None:
+def _show(why: Explanation, reasons: int) -> None:
     """Print the explanation of one segment."""
-    start, end, name = why.segment
-    others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in why.runner_up) or "nothing"
-    say(f"\n{name} [{start}, {end}) {why.text!r}, probability {why.probability:.3f}", "bold")
-    say(f"ahead of {others} by {why.margin:.2f}")
-    told = [one for one in why.reasons if one.difference]
-    rows = [
-        (r.feature, r.states, f"{r.answer:+.2f}", f"{r.runner_up:+.2f}", f"{r.difference:+.2f}")
-        for r in told[:reasons]
-    ]
-    table(["feature", "for", "answer", "runner-up", "difference"], rows)
-    if len(told) > reasons:
-        rest = sum(one.difference for one in told[reasons:])
-        say(f"and {len(told) - reasons} more, together {rest:+.2f}")
+    segment, runner_up = why.heading()
+    say(f"\n{segment}", "bold")
+    say(runner_up)
+    rows, rest = why.rows(reasons)
+    table(COLUMNS, rows)
+    if rest:
+        say(f"and {len(rest)} more, together {sum(reason.difference for reason in rest):+.2f}")

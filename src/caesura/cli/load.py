@@ -81,7 +81,8 @@ class Input(NamedTuple):
         str | None,
         typer.Option(
             "--id-column",
-            help="Name the column that identifies records. Default: their numbers identify them.",
+            help="Identify records by this column, whose values are stored in the column record. "
+            "Default: by their numbers.",
         ),
     ] = None
     carry: Annotated[
@@ -93,7 +94,9 @@ class Input(NamedTuple):
     split: Annotated[
         Literal["auto", "lines", "paragraphs", "none"],
         typer.Option(
-            "--split", help="Choose how a string with several records is split; auto splits lists."
+            "--split",
+            help="Choose how a string with several records is split; auto splits numbered or "
+            "bulleted lists.",
         ),
     ] = "auto"
     format: Annotated[

@@ -36,9 +36,7 @@ __all__ = ["segment"]
 CARRYING = ("csv", "parquet", "xlsx")  # formats whose columns are known once reading begins
 Scheme = Annotated[
     str,
-    typer.Option(
-        help="Write CoNLL tags in this scheme: BIO, BIOES, BCEU, BMES or another. Default: BIO."
-    ),
+    typer.Option(help="Write CoNLL tags in this scheme: BIO, BIOES, BCEU, BMES or another."),
 ]
 
 

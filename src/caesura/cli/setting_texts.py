@@ -16,7 +16,7 @@ TEXTS = {
     "--order": "Let the score of a label depend on this many labels before it. Default: 1.",
     "--patterns": "Give weights to these label patterns, such as author>title>date, or to those "
     "that grow selects. Can be repeated. Default: all patterns of the data up to --order.",
-    "--pattern-min-freq": "Ignore label patterns that are rarer in the training data. Default: 1.",
+    "--pattern-min-freq": "Ignore label patterns that occur fewer times than this. Default: 1.",
     "--max-length": "Limit segments to N tokens, for all labels or for one; observed takes the "
     "longest of the data. Can be repeated. Default: no limit.",
     "--same-label-adjacent": "Allow two adjacent segments with the same label. Default: yes.",
@@ -69,7 +69,8 @@ TEXTS = {
     "--standardise": "Scale dense columns to mean 0 and standard deviation 1. Default: off.",
     "--seed": "Set the seed of the random number generator. Default: 0.",
     "--threads": "Use this many threads. Default: all cores.",
-    "--min-freq": "Ignore pairs of attribute and label that are rarer. Default: 0.",
+    "--min-freq": "Ignore pairs of attribute and label that occur fewer times than this. "
+    "Default: 0.",
     "--all-possible-states": "Give weights to pairs of attribute and label that the data does not "
     "have. Default: no.",
     "--all-possible-transitions": "Give weights to pairs of labels that the data does not have. "

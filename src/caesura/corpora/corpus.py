@@ -11,7 +11,7 @@ from caesura.corpora.files import Damaged, Name, name_of
 from caesura.documents import Document
 from caesura.documents.spans import Alignment
 from caesura.documents.tokeniser_fitting import Fitting, recut
-from caesura.errors import InvalidInput, TooLarge, message
+from caesura.errors import InvalidInput, TooLarge, counted, message
 
 __all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]
 
@@ -48,8 +48,12 @@ class Notes(NamedTuple):
         lost = f", {self.lost_spans} of them dropped" if self.lost_spans else ""
         cut = f"{self.cut_spans} span{'s' * (self.cut_spans != 1)} cut a token ({self.align}{lost})"
         parts += [cut] * bool(self.cut_spans)
-        parts += [f"{self.discontinuous} discontinuous spans left out"] * bool(self.discontinuous)
-        parts += [f"{self.relations} relations and the like left out"] * bool(self.relations)
+        parts += [f"{counted(self.discontinuous, 'discontinuous span')} left out"] * bool(
+            self.discontinuous
+        )
+        parts += [f"{counted(self.relations, 'relation')} or the like left out"] * bool(
+            self.relations
+        )
         occur = "value occurs twice in its" if self.repeated == 1 else "values occur twice in their"
         twice = f"{self.repeated} {occur} text, such as {self.first_repeated}"
         parts += [twice] * bool(self.repeated)

@@ -34,6 +34,7 @@ p, caption, .quiet { color: var(--quiet); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { padding: .2rem 0; text-align: left; caption-side: bottom; font-size: .85rem; }
+@media (max-width: 40rem) { caption { position: sticky; left: 0; max-width: 88vw; } }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
 th { font-weight: 600; white-space: nowrap; }
 th[scope=row], th:first-child, td:first-child { padding-left: 0; text-align: left; }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from caesura.models.diagnostics import Answers
 
 __all__ = [
+    "COLUMNS",
     "Contest",
     "Explanation",
     "FeatureReasons",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 SHOWN = 12  # reasons in the text of an explanation
+COLUMNS = ("feature", "for", "answer", "runner-up", "difference")
 Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
@@ -81,32 +83,35 @@ class Explanation(NamedTuple):
     margin: float  # how much better the answer scores; infinite if there is no other
     reasons: list[Reason]  # where the two differ, by the size of the difference; they add up to it
 
-    def _shown(self) -> tuple[str, list[tuple[str, ...]]]:
+    def heading(self) -> tuple[str, str]:
+        """Return the segment with its probability, and the runner-up with its distance."""
         start, end, label = self.segment
         others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up) or "nothing"
-        head = (
-            f"{label} [{start}, {end}) {self.text!r}, probability {self.probability:.3f}, "
-            f"ahead of {others} by {self.margin:.2f}"
-        )
-        rows: list[tuple[str, ...]] = [("feature", "for", "answer", "runner-up", "difference")]
-        told = [r for r in self.reasons[:SHOWN] if r.difference]
-        rows += [(*r[:2], *(f"{x:+.2f}" for x in (*r[2:], r.difference))) for r in told]
-        return head, rows
+        segment = f"{label} [{start}, {end}) {self.text!r}, probability {self.probability:.3f}"
+        return segment, f"ahead of {others} by {self.margin:.2f}"
+
+    def rows(self, n: int = SHOWN) -> tuple[list[tuple[str, ...]], list[Reason]]:
+        """Return the n strongest reasons as rows of text under COLUMNS, and the other reasons."""
+        told = [reason for reason in self.reasons if reason.difference]
+        rows = [(*r[:2], *(f"{x:+.2f}" for x in (*r[2:], r.difference))) for r in told[:n]]
+        return rows, told[n:]
 
     def __str__(self) -> str:
-        head, rows = self._shown()
+        shown, rest = self.rows()
+        rows = [COLUMNS, *shown]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])])
             for row in rows
         ]
-        if rest := [r.difference for r in self.reasons[SHOWN:] if r.difference]:
-            lines.append(f"and {len(rest)} more in .reasons, together {sum(rest):+.2f}")
-        return "\n".join([head, *lines])
+        if rest:
+            together = sum(reason.difference for reason in rest)
+            lines.append(f"and {len(rest)} more in .reasons, together {together:+.2f}")
+        return "\n".join([", ".join(self.heading()), *lines])
 
     def _repr_html_(self) -> str:
         """Show the features for and against the segment in a notebook."""
-        return card(self._shown()[0], table("", self._shown()[1]))
+        return card(", ".join(self.heading()), table("", [COLUMNS, *self.rows()[0]]))
 
 
 class TopFeature(NamedTuple):
@@ -206,14 +211,9 @@ class PathReasons:
 
     A score is a sum over the segments of a path, each with the labels just before it: what two
     paths have in common is not looked at.
-
-    Parameters
-    ----------
-    depth : int
-        Number of labels before a segment that count for it.
     """
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int) -> None:  # how many labels before a segment count for it
         self.depth = depth
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 

@@ -26,7 +26,7 @@ from caesura.server.worker_threads import Work
 
 __all__ = ["label_application"]
 
-ALIVE = 20.0  # seconds after which a page that has not been heard of is gone
+ALIVE = 5.0  # seconds after which a page that has sent no request is gone; it sends one a second
 ROWS = 50  # of the list of texts
 PREVIEW = 90  # characters of a text in the list
 Plain = dict[str, Any]
@@ -72,11 +72,14 @@ class Labelling:
 
     def __init__(self, project: Project, teacher: Teacher) -> None:
         self.project, self.teacher, self.owner = project, teacher, Owner()
+        self.at = project.last()  # the text that is open on the page
 
     def open(self, body: Plain) -> Plain:
         """Open the page, or reopen it after a reload."""
         token, mine = self.owner.open(body.get("session"), body.get("take") is True)
-        first = self.teacher.next(None)
+        first = self.at
+        if first is None or self.project.state(first).status != "open":
+            first = self.teacher.next(None)
         info = {"session": token, "owner": mine, "name": self.project.output.name, "first": first}
         return info | self.status(body | {"session": token})
 
@@ -106,6 +109,8 @@ class Labelling:
         """Return a text with its fixed segments and the suggestions of the model."""
         i = _number(body)
         state, document = self.project.state(i), self.project.documents[i]
+        if self.owner.seen(body.get("session")):
+            self.at = i
         text, tokens, reached = document.text or "", [], 0
         for start, end in document.offsets or ():
             tokens.append([text[reached:start], text[start:end]])
@@ -135,7 +140,7 @@ class Labelling:
         self.owner.check(body.get("session"))
         i = self.project.undo(body.get("revision", -1), body.get("again") is True)
         self.teacher.nudge()
-        return {"text": None} if i is None else self.text({"text": i})
+        return {"text": None} if i is None else self.text(body | {"text": i})
 
     def label(self, body: Plain) -> Plain:
         """Add a label."""

@@ -123,6 +123,10 @@ class Project:
         found["open"] += len(self.documents) - len(self.states)
         return dict(found)
 
+    def last(self) -> int | None:
+        """Return the text of the last action that was not undone, or None."""
+        return self._past[-1][0] if self._past else None
+
     # -- acting ---------------------------------------------------------------------------------
 
     def act(self, i: int, operations: Any, revision: int) -> None:

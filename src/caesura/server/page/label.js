@@ -135,7 +135,7 @@ const act = (ops) => doing(async () => {
 const apply = (label) => { const { start, end } = target(); return act([{ op: "label", start, end, label }]); };
 const fix = (segment, start, end) => (start < end && start >= 0 && end <= count() ? act([{ op: "label", start, end, label: segment.label }]) : null);
 
-async function load(text) { receive(await ask("/api/text", { text })); }
+async function load(text) { receive(await ask("/api/text", { session: state.session, text })); }
 
 const go = (text) => doing(async () => { if (text !== null) { await load(text); $("text").focus(); describe(); } });
 
