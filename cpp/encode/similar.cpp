@@ -118,10 +118,10 @@ class CommonSubsequence {
 // token, a span has no longer subsequence in common with an entry.  So what was found for one span
 // bounds the similarity of the shorter ones, and an entry waits for the first span short enough for
 // its bound to reach the lowest threshold.
-class SpanSearch {
+class SimilarSearch {
  public:
-  SpanSearch(const SimilarEntries& index, const SimilarEntries::Tokens& tokens,
-             const std::vector<std::int32_t>& types, const std::vector<double>& thresholds)
+  SimilarSearch(const SimilarEntries& index, const SimilarEntries::Tokens& tokens,
+                const std::vector<std::int32_t>& types, const std::vector<double>& thresholds)
       : index_(index),
         tokens_(tokens),
         types_(types),
@@ -305,7 +305,7 @@ SimilarEntries::Reached SimilarEntries::reached(const Tokens& tokens,
                                                 const std::vector<double>& thresholds,
                                                 std::int64_t max_length) const {
   Reached out;
-  SpanSearch search(*this, tokens, types, thresholds);
+  SimilarSearch search(*this, tokens, types, thresholds);
   for (std::size_t i = 0; i + 1 < document_offsets.size(); ++i) {
     for (std::int64_t end = document_offsets[i] + 1; end <= document_offsets[i + 1]; ++end)
       search.look(std::max(document_offsets[i], end - max_length), end, out);

@@ -44,7 +44,7 @@ class SimilarEntries {
   std::size_t n_tokens() const { return having_offsets_.size() - 1; }
 
  private:
-  friend class SpanSearch;
+  friend class SimilarSearch;
   using Bag = std::array<std::uint8_t, 32>;  // characters by bucket; exact for texts up to kBagged
 
   std::int32_t n_characters_, space_;
