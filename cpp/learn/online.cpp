@@ -31,11 +31,10 @@ OnlinePass::OnlinePass(std::shared_ptr<Objective> objective, OnlineRule rule, co
     : objective_(std::move(objective)),
       layout_(objective_->layout()),
       wide_(width_of_row(layout_)),
-      local_([this] {
+      places_([this] {
         const auto held = objective_->hold();
-        return objective_->design();
+        return places_of(layout_, objective_->design(), trainer<double>().width);
       }()),
-      places_(places_of(layout_, local_, trainer<double>().width)),
       weights_(std::move(rule),
                kinds_at(layout_, places_, layout_.n_dense * wide_ + layout_.n_sparse, kind), done),
       pattern_state_(std::make_shared<std::vector<std::int32_t>>()),
@@ -57,13 +56,17 @@ OnlinePass::OnlinePass(std::shared_ptr<Objective> objective, OnlineRule rule, co
   }
   labels_.units.resize(labels_.slot.size());  // every sequence touches all of them
   std::iota(labels_.units.begin(), labels_.units.end(), 0);
-  unpacked_.set(layout_, local_, places_, label_weights_.data(), trainer<double>().width, 1);
-  buffer_.make(layout_, 0, 0, 0, unpacked_.view());
-  const bool plain = local_.pattern_ptr.empty() && local_.edge_ptr.empty();
+  const auto held = objective_->hold();
+  const bool plain = design().pattern_ptr.empty() && design().edge_ptr.empty();
   by_rows_ = plain && layout_.histories == nullptr && weights_.is_scaled();
-  if (plain && !by_rows_) alone_.resize(local_.n_sequences());
-  local_.pattern_state = pattern_state_;
-  local_.edge_code = edge_code_;
+  if (!by_rows_) {
+    copies_ = std::make_unique<Design>(design());
+    copies_->pattern_state = pattern_state_;
+    copies_->edge_code = edge_code_;
+    if (plain) alone_.resize(n_sequences());
+  }
+  unpacked_.set(layout_, design(), places_, label_weights_.data(), trainer<double>().width, 1);
+  buffer_.make(layout_, 0, 0, 0, unpacked_.view());
 }
 
 std::int64_t OnlinePass::place_of(std::int64_t weight) const {
@@ -86,10 +89,10 @@ void OnlinePass::number(int i) {
   const Design& d = objective_->design();
   const std::int64_t first = d.first_row(i), last = first + d.length(i) + d.n_sites(i);
   for (std::int64_t k = d.dense_ptr[first]; k < d.dense_ptr[last]; ++k)
-    local_.dense[k] = rows_.number(d.dense[k], 1, batch_);
+    copies_->dense[k] = rows_.number(d.dense[k], 1, batch_);
   for (std::int64_t k = d.sparse_ptr[first]; k < d.sparse_ptr[last]; ++k) {
     __builtin_prefetch(single_.slot.data() + d.sparse[k + Design::kFarAhead], 1);
-    local_.sparse[k] = single_.number(d.sparse[k], 1, batch_);
+    copies_->sparse[k] = single_.number(d.sparse[k], 1, batch_);
   }
   // A run has weights concatenated, and so have their copies.
   auto number_runs = [&](const Mapped<Run>& runs, std::int64_t begin, std::int64_t end,
@@ -104,10 +107,10 @@ void OnlinePass::number(int i) {
   };
   if (!d.pattern_ptr.empty())
     number_runs(d.pattern_run, d.pattern_ptr[first], d.pattern_ptr[last], *d.pattern_state, single_,
-                local_.pattern_run, *pattern_state_);
+                copies_->pattern_run, *pattern_state_);
   if (!d.edge_ptr.empty() && d.length(i) > 1)
     number_runs(d.edge_run, d.edge_ptr[d.tokens[i] + 1], d.edge_ptr[d.tokens[i + 1]], *d.edge_code,
-                edges_, local_.edge_run, *edge_code_);
+                edges_, copies_->edge_run, *edge_code_);
 }
 
 void OnlinePass::number_batch(const std::int32_t* sequences, int count) {
@@ -141,7 +144,8 @@ double OnlinePass::evaluate_copies(const std::int32_t* sequences, int count, boo
   buffer_.view.dense = rows_.gradient.data();
   buffer_.view.sparse = single_.gradient.data();
   buffer_.view.edge = edges_.gradient.data();
-  return objective_->add_sequences(local_, sequences, count, unpacked_, near, &buffer_.view, work_);
+  return objective_->add_sequences(design(), sequences, count, unpacked_, near, &buffer_.view,
+                                   work_);
 }
 
 // row_gradient = expected counts of the rows of the batch, sequence by sequence.
@@ -149,29 +153,29 @@ double OnlinePass::evaluate_rows(const std::int32_t* sequences, int count, bool 
   const double* w = weights_.scaled();
   unpacked_.point_to(w, w + single_.first, nullptr, weights_.scale());
   std::int64_t rows = 1;
-  for (int k = 0; k < count; ++k) rows += local_.n_rows(sequences[k]);
+  const Design& d = design();
+  for (int k = 0; k < count; ++k) rows += d.n_rows(sequences[k]);
   if (row_gradient_.size() < static_cast<std::size_t>(rows * wide_))
     row_gradient_.resize(rows * wide_, 0.0);  // as an update leaves it
   double value = 0.0;
   buffer_.view.rows = row_gradient_.data() + wide_;
   for (int k = 0; k < count; ++k) {
-    buffer_.view.first_row = local_.first_row(sequences[k]);
-    value +=
-        objective_->add_sequences(local_, sequences + k, 1, unpacked_, near, &buffer_.view, work_);
-    buffer_.view.rows += local_.n_rows(sequences[k]) * wide_;
+    buffer_.view.first_row = d.first_row(sequences[k]);
+    value += objective_->add_sequences(d, sequences + k, 1, unpacked_, near, &buffer_.view, work_);
+    buffer_.view.rows += d.n_rows(sequences[k]) * wide_;
   }
   return value;
 }
 
 void OnlinePass::update_rows(const std::int32_t* sequences, int count) {
   auto values = [](const Mapped<double>& some) { return some.empty() ? nullptr : some.data(); };
-  const OnlineRows rows = {
-      local_.dense_ptr.data(),     local_.dense.data(),  values(local_.dense_value),
-      local_.sparse_ptr.data(),    local_.sparse.data(), local_.sparse_lane.data(),
-      values(local_.sparse_value), single_.first,        wide_};
+  const Design& d = design();
+  const OnlineRows rows = {d.dense_ptr.data(),     d.dense.data(),  values(d.dense_value),
+                           d.sparse_ptr.data(),    d.sparse.data(), d.sparse_lane.data(),
+                           values(d.sparse_value), single_.first,   wide_};
   double *held = row_gradient_.data(), *gradient = held + wide_;
   for (int k = 0; k < count; ++k) {
-    const std::int64_t begin = local_.first_row(sequences[k]), n = local_.n_rows(sequences[k]);
+    const std::int64_t begin = d.first_row(sequences[k]), n = d.n_rows(sequences[k]);
     weights_.update_rows(rows, begin, begin + n, gradient, held);
     gradient += n * wide_;
   }
@@ -185,10 +189,10 @@ void OnlinePass::step(const std::int32_t* sequences, int count) {
   read(labels_);
   const std::int64_t first_label = layout_.first_transition();
   std::copy_n(labels_.weight.begin(), labels_.units.size(), label_weights_.begin() + first_label);
-  const bool near = unpacked_.set_labels(layout_, local_, label_weights_.data());
+  const bool near = unpacked_.set_labels(layout_, design(), label_weights_.data());
   loss +=
       by_rows_ ? evaluate_rows(sequences, count, near) : evaluate_copies(sequences, count, near);
-  buffer_.finish(layout_, local_, unpacked_.view());
+  buffer_.finish(layout_, design(), unpacked_.view());
   add_packed(layout_, places_, unpacked_.view(), buffer_.view, first_label, layout_.size(),
              labels_.gradient.data() - first_label);
   buffer_.clear_labels();

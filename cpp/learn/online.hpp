@@ -45,7 +45,7 @@ class OnlinePass {
   double rate() const { return weights_.rate(); }
   std::int64_t done() const { return weights_.done(); }
   std::int64_t size() const { return layout_.size(); }
-  int n_sequences() const { return local_.n_sequences(); }
+  int n_sequences() const { return design().n_sequences(); }
   const OnlineRule& rule() const { return weights_.rule(); }
 
  private:
@@ -74,11 +74,12 @@ class OnlinePass {
   void step(const std::int32_t* sequences, int count);
   void settle();
   std::int64_t place_of(std::int64_t weight) const;
+  const Design& design() const { return copies_ ? *copies_ : objective_->design(); }
 
   std::shared_ptr<Objective> objective_;
   const Layout& layout_;
   std::int64_t wide_;
-  Design local_;  // the design with the numbers of the copies, where the batch is
+  std::unique_ptr<Design> copies_;  // the design with the numbers of the copies, where there are
   std::vector<std::int64_t> places_;
   OnlineWeights weights_;
   std::shared_ptr<std::vector<std::int32_t>> pattern_state_, edge_code_;  // of the copies

@@ -160,14 +160,15 @@ class LBFGS:
         """Return the state at the initial weights; evaluates the objective once or twice."""
         w = weights(w0)
         drafting = self.draft is not None
+        start = None if self.approach is None else weights(self.approach(w))
         point = self._evaluate(w, drafting)
         if not math.isfinite(point.objective) or not math.isfinite(point.norm):
             expected = "a finite value and gradient at w0"
             remedy = "start from other weights, or look for NaN in the data"
             raise InvalidInput(message("objective", point.objective, expected, remedy))
         scale, evaluations = abs(point.objective), 1
-        if self.approach is not None:
-            near = self._evaluate(weights(self.approach(w)), drafting)
+        if start is not None:
+            near = self._evaluate(start, drafting)
             point = near if near.objective < point.objective else point
             evaluations = 2
         none = np.empty(0)

@@ -278,6 +278,7 @@ class SGD:
             with np.errstate(all="ignore"):  # a rate may be far too high
                 moved, _ = self._epoch(state._replace(rate=rate), sample)
                 value = self._on_sample(moved.w, sample)
+            del moved  # before the next one takes memory
             tried += 1
             if value < best:
                 best_rate, best = rate, value

@@ -79,6 +79,7 @@ class Corpora:
         rate, w, run = self._kept or (None, None, None)
         self._kept = None
         if run is None or rate != rule.rate or w is not state.w:
+            run = w = None  # two of them would take memory twice
             run = _kernels.OnlinePass(
                 self._objective,
                 rule.adagrad,
