@@ -276,9 +276,7 @@ class SGD:
         rate, factor, tried = 0.1, 2.0, 0
         while tried < CANDIDATES:
             with np.errstate(all="ignore"):  # a rate may be far too high
-                moved, _ = self._epoch(state._replace(rate=rate), sample)
-                value = self._on_sample(moved.w, sample)
-            del moved  # before the next one takes memory
+                value = self._on_sample(self._epoch(state._replace(rate=rate), sample)[0].w, sample)
             tried += 1
             if value < best:
                 best_rate, best = rate, value
