@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from caesura import _kernels
 from caesura.inference.kernel_calls import as_indices, called, threads_of
-from caesura.inference.problems import problem_of
+from caesura.inference.problems import problem_of, problems_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -94,5 +94,5 @@ def n_best_spelled(
     n_threads : int, optional
         All cores if not given.
     """
-    problems = [problem_of(p) for p in listed]
+    problems = problems_of(listed)
     return called(_kernels.n_best_spelled, problems, reading, n, 0, threads_of(n_threads))

@@ -21,7 +21,7 @@ from caesura.inference.kernel_calls import (
     require_possible,
     threads_of,
 )
-from caesura.inference.problems import problem_of
+from caesura.inference.problems import problem_of, problems_of
 from caesura.inference.results import Marginals, named
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
@@ -60,7 +60,7 @@ def log_partition(
     """
 
     def kernel(listed: list[Potentials], number: int, threads: int) -> list[float]:
-        return _kernels.log_partition([problem_of(one) for one in listed], number, threads)
+        return _kernels.log_partition(problems_of(listed), number, threads)
 
     return each(p, method, n_threads, kernel, reference.log_partition)
 

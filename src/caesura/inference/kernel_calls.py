@@ -12,7 +12,7 @@ import numpy as np
 from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
-from caesura.inference.problems import problem_of
+from caesura.inference.problems import problems_of
 from caesura.inference.results import Path, named
 from caesura.potentials import Potentials
 
@@ -145,7 +145,7 @@ def posteriors(
     listed: list[Potentials], number: int, threads: int, entropies: bool
 ) -> list[_kernels.Posterior | None]:
     """Return ln Z and expected counts of each sequence; None where no segmentation is possible."""
-    problems = [problem_of(one) for one in listed]
+    problems = problems_of(listed)
     rows = _kernels.posterior(problems, number, threads, entropies)
     nothing = -math.inf
     return [None if row.log_partition == nothing else row for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.potentials import OPEN_END, OPEN_START, Parts, Potentials
 
-__all__ = ["Rule", "automaton_of", "problem_of", "rules_of", "structure_of"]
+__all__ = ["Rule", "automaton_of", "problem_of", "problems_of", "rules_of", "structure_of"]
 
 # A rule on the label sequence, by name and labels: ("at most once", (y,)), ("exactly once", (y,)),
 # ("ordered", (a, b, ...)); and ways to break one: ("at least twice", (y,)), ("disordered", ...).
@@ -30,6 +30,11 @@ def problem_of(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem
         Keep only segmentations that break each of these.
     """
     return _made(p, broken) if broken else p.compiled(_made)
+
+
+def problems_of(listed: Iterable[Potentials]) -> list[_kernels.Problem]:
+    """Return the compiled problems, each rebuilt only after changes."""
+    return [p.compiled(_made) for p in listed]
 
 
 def _made(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem:

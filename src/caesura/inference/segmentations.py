@@ -22,7 +22,7 @@ from caesura.inference.kernel_calls import (
     on_threads,
     threads_of,
 )
-from caesura.inference.problems import problem_of
+from caesura.inference.problems import problems_of
 from caesura.inference.results import Path
 from caesura.notebooks import Listed
 from caesura.potentials import Label, Potentials
@@ -57,7 +57,7 @@ def viterbi(
     """
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        answers = _kernels.best([problem_of(one) for one in problems], number, threads)
+        answers = _kernels.best(problems_of(problems), number, threads)
         return [answer_path(one, answer) for one, answer in zip(problems, answers, strict=True)]
 
     return each(p, method, n_threads, kernel, lambda one: Path(*reference.viterbi(one)))
@@ -95,7 +95,7 @@ def n_best(
     n = answer_count(n)
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        asked, names = [problem_of(one) for one in problems], label_lists(problems)
+        asked, names = problems_of(problems), label_lists(problems)
         origins: list[object] = list(zip(problems, asked, strict=True))
         answers = _kernels.n_best(asked, n, number, threads, Segment, names, Path, origins)
         return [Listed(found) or None for found in answers]
@@ -144,7 +144,7 @@ def sample(
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]
-        asked, names = [problem_of(one) for one in problems], label_lists(problems)
+        asked, names = problems_of(problems), label_lists(problems)
         drawn = _kernels.sample(asked, n, seeds, number, threads, Segment, names)
         return [found or None for found in drawn]
 
