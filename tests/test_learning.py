@@ -599,20 +599,6 @@ def test_a_draft_that_fails_is_left() -> None:
     assert result.objective == pytest.approx(expected.objective, rel=1e-6)
 
 
-def test_a_start_is_approached_only_downwards() -> None:
-    f = Logistic(n=60)
-    optimum = minimise(LBFGS(f, c2=0.1), np.zeros(60))
-    near, far = optimum.w + 0.01, np.full(60, 5.0)
-    zero = LBFGS(f, c2=0.1).start(np.zeros(60))
-    better = LBFGS(f, c2=0.1, approach=lambda w: near + w).start(np.zeros(60))
-    worse = LBFGS(f, c2=0.1, approach=lambda w: far).start(np.zeros(60))
-    assert (better.w == near).all()
-    assert better.objective < zero.objective
-    assert same_bits(tuple(worse._replace(evaluations=1)), tuple(zero))
-    assert better.evaluations == worse.evaluations == 2
-    assert better.scale == worse.scale == zero.objective
-
-
 # -- the loop --------------------------------------------------------------------------------------
 
 

@@ -557,28 +557,6 @@ def test_auto_begins_in_single_precision_where_that_pays() -> None:
     assert SemiCRF(SEGMENTS, max_iterations=3).fit(X, Y).history_[-1].precision == "double"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_head_start_ends_at_the_same_optimum(
-    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = EXACT | {"features": features(kind), "c2": 0.1}
-    expected = kind(**settings).fit(X, Y)
-    monkeypatch.setattr("caesura.models.training.HEAD_START", len(X))
-    found = kind(**settings).fit(X, Y)
-    assert found.history_[0].objective < 0.5 * expected.history_[0].objective
-    assert found.history_[-1].objective == pytest.approx(expected.history_[-1].objective, rel=1e-9)
-    same(found, expected, 1e-3)
-    path = tmp_path / "run"
-    kind(**settings | {"max_iterations": 5}).fit(X, Y, checkpoint=path)
-    again = kind(**settings).fit(X, Y, checkpoint=path)
-    assert again.weights_.tobytes() == found.weights_.tobytes()
-    monkeypatch.setattr("caesura.models.training._passes_of_sgd", None)  # it cannot be called
-    for other in ({"c1": 0.1}, {"penalties": {"transitions": 1.0}}, {"order": 2}):
-        kind(**settings | other | {"max_iterations": 1}).fit(X, Y)
-    with pytest.raises(TypeError):
-        kind(**settings).fit(X, Y)
-
-
 def test_the_seed_is_all_that_is_drawn() -> None:
     a, b, c = (
         SemiCRF([word[0]], learner="sgd", random_state=seed, max_iterations=3).fit(X, Y)

@@ -17,7 +17,7 @@ whether it was just made or read from a file, and on any number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class State(NamedTuple):
     step: float
     drafting: bool  # the cheaper objective is in use
     status: str  # why it ended; empty while running
-    scale: float = 0.0  # the objective at w0; 0 in old checkpoints
+    scale: float = 0.0  # the objective at the start; 0 in old checkpoints
 
     @property
     def weights(self) -> Floats:
@@ -101,9 +101,6 @@ class LBFGS:
         The draft is left for the objective itself when one iteration lowers it by less than this,
         relatively, or by less than single precision can resolve, or when it converges or fails.
         The weights and the pairs are kept; convergence is checked again.
-    approach : callable, optional
-        ``approach(w0)`` returns weights to start from in place of w0, if their objective is lower:
-        those of some passes of SGD, for example.
 
     Examples
     --------
@@ -134,9 +131,8 @@ class LBFGS:
         n_threads: int | None = None,
         draft: Objective | None = None,
         draft_delta: float = 1e-6,
-        approach: Callable[[Floats], Floats] | None = None,
     ) -> None:
-        self.objective, self.draft, self.approach = objective, draft, approach
+        self.objective, self.draft = objective, draft
         self.c1, self.c2 = c1, c2
         self.memory = whole("memory", memory, 1)
         self.period = whole("period", period, 1)
@@ -157,23 +153,17 @@ class LBFGS:
     # -- the steps ---------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> State:
-        """Return the state at the initial weights; evaluates the objective once or twice."""
+        """Return the state at the initial weights; evaluates the objective once."""
         w = weights(w0)
         drafting = self.draft is not None
-        start = None if self.approach is None else weights(self.approach(w))
         point = self._evaluate(w, drafting)
         if not math.isfinite(point.objective) or not math.isfinite(point.norm):
             expected = "a finite value and gradient at w0"
             remedy = "start from other weights, or look for NaN in the data"
             raise InvalidInput(message("objective", point.objective, expected, remedy))
-        scale, evaluations = abs(point.objective), 1
-        if start is not None:
-            near = self._evaluate(start, drafting)
-            point = near if near.objective < point.objective else point
-            evaluations = 2
         none = np.empty(0)
-        blank = State(w, w, 0.0, 0.0, 0.0, 0, (), (), none, none, 0, evaluations, 0.0, drafting, "")
-        state = _moved_to(point, blank)._replace(scale=scale)
+        blank = State(w, w, 0.0, 0.0, 0.0, 0, (), (), none, none, 0, 1, 0.0, drafting, "")
+        state = _moved_to(point, blank)._replace(scale=abs(point.objective))
         return self._judged(state, state)
 
     def step(self, state: State) -> State:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import threads_of
 from caesura.inference.problems import automaton_of
-from caesura.learning import LBFGS, SGD, Progress, ProgressLine, Result, minimise
+from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
 from caesura.learning.learners import LEARNERS, learners_with
 from caesura.learning.progress import in_library
 from caesura.models.fitted import (
@@ -51,7 +50,6 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 DELTA = 1e-5  # of L-BFGS, where not given
-HEAD_START, PASSES = 1000, 3  # sequences from which L-BFGS starts after passes of SGD
 MANY, LEAST_C2 = 100, 0.01  # sequences and c2 from which precision="auto" is "mixed"
 
 
@@ -238,10 +236,7 @@ def optimiser_of(model: Model, training: Training, objective: Any, total: int | 
         mixes = model.precision == "auto" and _mixes(training, len(objective), c1, c2)
         if model.precision == "mixed" or mixes:
             draft = objective.in_single()
-        approach = None
-        if _has_head_start(training, objective, c1, c2):
-            approach = partial(_passes_of_sgd, objective, c2, model.random_state, threads)
-        return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft, approach)
+        return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
         "seed": model.random_state,
         "n_threads": threads,
@@ -282,30 +277,6 @@ def _mixes(training: Training, sequences: int, c1: npt.ArrayLike, c2: npt.ArrayL
     return enough and not np.any(c1) and bool(np.all(np.asarray(c2) >= LEAST_C2))
 
 
-def _has_head_start(training: Training, objective: Any, c1: Any, c2: Any) -> bool:
-    """Return whether L-BFGS starts from the weights of some passes of SGD.
-
-    On CoNLL-2000 this saves a sixth of the evaluations (129 in place of 157), and training takes
-    6.0 s in place of 6.5 s. The penalty must be the same for all weights, as SGD is slow otherwise;
-    c1, label patterns and constraints are not for these passes.
-    """
-    plain = isinstance(objective, Corpora) and len(objective) >= HEAD_START
-    plain = plain and training.centre is None and not training.parameters.patterns
-    return plain and training.rules == Rules() and _is_zero(c1, training.w0) and np.ndim(c2) == 0
-
-
-def _is_zero(*arrays: npt.ArrayLike) -> bool:
-    return not any(np.any(one) for one in arrays)
-
-
-def _passes_of_sgd(objective: Corpora, c2: Any, seed: int, n_threads: int, w0: Floats) -> Floats:
-    """Return the averaged weights after some passes of SGD."""
-    sgd = SGD(objective, c2, max_iterations=PASSES, seed=seed, n_threads=n_threads)
-    w = minimise(sgd, w0).w
-    objective.release()
-    return w
-
-
 def lbfgs_of(
     model: Model,
     objective: Corpora,
@@ -313,7 +284,6 @@ def lbfgs_of(
     c2: npt.ArrayLike,
     max_iterations: int | None,
     draft: Corpora | None = None,
-    approach: Callable[[Floats], Floats] | None = None,
 ) -> LBFGS:
     """Return L-BFGS with the parameters of a model."""
     return LBFGS(
@@ -327,5 +297,4 @@ def lbfgs_of(
         max_iterations=max_iterations,
         n_threads=threads_of(model.n_threads),
         draft=draft,
-        approach=approach,
     )
