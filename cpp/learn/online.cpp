@@ -94,7 +94,7 @@ void OnlinePass::number(int i) {
     __builtin_prefetch(single_.slot.data() + d.sparse[k + Design::kFarAhead], 1);
     copies_->sparse[k] = single_.number(d.sparse[k], 1, batch_);
   }
-  // A run has weights concatenated, and so have their copies.
+  // The weights of a run are contiguous, and so are their copies.
   auto number_runs = [&](const Mapped<Run>& runs, std::int64_t begin, std::int64_t end,
                          const std::vector<std::int32_t>& codes, Block& block, Mapped<Run>& local,
                          std::vector<std::int32_t>& local_codes) {

@@ -79,7 +79,7 @@ class OnlinePass {
   std::shared_ptr<Objective> objective_;
   const Layout& layout_;
   std::int64_t wide_;
-  std::unique_ptr<Design> copies_;  // the design with the numbers of the copies, where there are
+  std::unique_ptr<Design> copies_;  // the design with the numbers of the copies; null by rows
   std::vector<std::int64_t> places_;
   OnlineWeights weights_;
   std::shared_ptr<std::vector<std::int32_t>> pattern_state_, edge_code_;  // of the copies

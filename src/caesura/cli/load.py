@@ -111,7 +111,8 @@ class Input(NamedTuple):
     delimiter: Annotated[
         str | None,
         typer.Option(
-            "--delimiter", help="Separate cells by this character: , ; | or tab. Default: guessed."
+            "--delimiter",
+            help="Separate cells by this character, such as ; or tab. Default: guessed.",
         ),
     ] = None
     skip_errors: Annotated[

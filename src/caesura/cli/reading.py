@@ -102,7 +102,8 @@ class Reading(NamedTuple):
     delimiter: Annotated[
         str | None,
         _option(
-            "--delimiter", help="Separate cells by this character: , ; | or tab. Default: guessed."
+            "--delimiter",
+            help="Separate cells by this character, such as ; or tab. Default: guessed.",
         ),
     ] = None
     columns: Annotated[

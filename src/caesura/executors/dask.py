@@ -107,6 +107,9 @@ class Dask:
 
     def _wait(self, futures: list[Any]) -> None:
         """Wait until tasks have ended, or raise if the scheduler is gone."""
+        from asyncio import CancelledError
+        from concurrent.futures import CancelledError as Cancelled
+
         import distributed as imported
 
         distributed: Any = imported
@@ -116,6 +119,9 @@ class Dask:
                 return
             except TimeoutError:
                 self._check_scheduler()
+            except (CancelledError, Cancelled, OSError) as error:
+                self._check_scheduler(error)
+                raise
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)

@@ -153,12 +153,13 @@ def _in_order(
                     worker.send(item)
             ready = wait([worker.connection for worker in busy])
             for worker in [one for one in busy if one.connection in ready]:
-                number = busy.pop(worker)
+                number = busy[worker]
                 try:
                     found[number] = True, worker.receive()
                 except Exception as error:
                     found[number] = False, error
                     waiting.clear()  # nothing behind it is asked for
+                del busy[worker]  # an interruption before this ends it
         good, value = found.pop(k)
         if not good:
             raise value
