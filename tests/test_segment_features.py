@@ -480,6 +480,12 @@ def test_a_similarity_at_a_threshold_reaches_it() -> None:
     assert fired.ends.tolist() == [3]
 
 
+def test_a_threshold_may_be_tiny() -> None:
+    feature = Similar(Lexicon("known", ["of the"]), thresholds=[1e-12], max_length=2)
+    fired = feature.firings(batch_of([["of", "it"]]))
+    assert sorted(zip(fired.starts.tolist(), fired.ends.tolist(), strict=True)) == [(0, 1), (0, 2)]
+
+
 @given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=2), SCHOOLS)
 def test_cosine(corpus: list[list[str]], entries: list[list[str]]) -> None:
     """The best cosine of counts of trigrams, to any entry."""

@@ -163,8 +163,8 @@ def _ray(address: str | None) -> str:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, of which this process hears, too, and ends them."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """Let processes started here ignore Ctrl-C: this process receives it too, and ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -183,7 +183,7 @@ def _dask(address: str | None) -> Iterator[Any]:
         raise MissingPackage("distributed", "dask", "--executor dask") from None
     distributed: Any = imported
     if address is None:
-        with _deaf_children():
+        with _ignoring_interrupts():
             local = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
         with local as cluster, distributed.Client(cluster) as client:
             yield client

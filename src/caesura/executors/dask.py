@@ -94,34 +94,18 @@ class Dask:
 
         Dask blames all tasks of a worker for its death, those in other threads, too.
         """
-        from distributed import KilledWorker
+        import distributed as imported
 
-        self._wait(others)
+        distributed: Any = imported
+        if others:
+            self._awaited(lambda timeout: distributed.wait(others, timeout=timeout), lambda: False)
         try:
             return self._result(self._submit(_call, function, item))
-        except KilledWorker as error:
+        except distributed.KilledWorker as error:
             raise WorkerDiedError(
                 f"executor: workers died several times in the same task ({error}); look for a "
                 "lack of memory, and use smaller parts or fewer workers"
             ) from None
-
-    def _wait(self, futures: list[Any]) -> None:
-        """Wait until tasks have ended, or raise if the scheduler is gone."""
-        from asyncio import CancelledError
-        from concurrent.futures import CancelledError as Cancelled
-
-        import distributed as imported
-
-        distributed: Any = imported
-        while futures:
-            try:
-                distributed.wait(futures, timeout=PATIENCE / 2)
-                return
-            except TimeoutError:
-                self._check_scheduler()
-            except (CancelledError, Cancelled, OSError) as error:
-                self._check_scheduler(error)
-                raise
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -134,15 +118,19 @@ class Dask:
 
     def _result(self, future: Any) -> Any:
         """Return the result of a future, or raise if the scheduler is gone."""
+        return self._awaited(future.result, lambda: future.status == "error")
+
+    def _awaited(self, call: Callable[[float | None], Any], failed: Callable[[], bool]) -> Any:
+        """Return the result of a call that takes a timeout, or raise if the scheduler is gone."""
         from asyncio import CancelledError
         from concurrent.futures import CancelledError as Cancelled
 
         while True:
             try:
-                return future.result(timeout=PATIENCE / 2)
+                return call(PATIENCE / 2)
             except TimeoutError:
-                if future.status == "error":  # the task itself may raise it
-                    return future.result()
+                if failed():  # the task itself may raise it
+                    return call(None)
                 self._check_scheduler()
             except (CancelledError, Cancelled, OSError) as error:
                 self._check_scheduler(error)

@@ -216,7 +216,7 @@ class Similar(SegmentFeature):
         """Return the firings of the feature in a batch."""
         fired = Fired()
         index = _index(self.lexicon, self.measure)
-        limits = [threshold - _ROUNDING for threshold in self.thresholds]
+        limits = [max(threshold - _ROUNDING, threshold / 2) for threshold in self.thresholds]
         starts, ends, counts = index.reached(batch, limits, self.max_length)
         for k, name in enumerate(self.says):
             chosen = counts > k
