@@ -9,26 +9,42 @@
 namespace caesura::CAESURA_ISA {
 
 // y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
-// registers; two sums for each, so that no addition waits for the last.  Only the rows that the
-// panel lists are not zero; a dense panel lists them all, in order, so its list is not read.
-// It is called for every token: out of line, ln Z of 22 labels (bench/chain.py) took 5 % longer.
+// registers; two sums for each, so that no addition waits for the last.
+
+// A dense panel has all rows, in order.  It is called for every token of a chain: out of line, or in
+// one function with the lists of other panels, ln Z of 22 labels took 5 to 9 % longer (bench/chain.py).
 template <int B>
-__attribute__((always_inline)) inline void panel_product(const Panel& panel, const real* x,
+__attribute__((always_inline)) inline void dense_product(const Panel& panel, const real* x,
                                                          const real* m, int stride, real* y) {
   vec even[B], odd[B];
   for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
   const real* columns = m + panel.begin * W;
-  int k = 0;
-  // All rows, two at a time: even[j] += x[i] m[i][j],  odd[j] += x[i + 1] m[i + 1][j].
-  for (; panel.dense && k + 2 <= panel.count; k += 2, columns += 2 * stride) {
-    const vec xi = splat(x[k]), xj = splat(x[k + 1]);
+  const int count = panel.count;
+  int i = 0;
+  // even[j] += x[i] m[i][j],  odd[j] += x[i + 1] m[i + 1][j]
+  for (; i + 2 <= count; i += 2, columns += 2 * stride) {
+    const vec xi = splat(x[i]), xj = splat(x[i + 1]);
     for (int b = 0; b < B; ++b) {
       even[b] += xi * load(columns + b * W);
       odd[b] += xj * load(columns + stride + b * W);
     }
   }
-  // The rows that are listed one by one; of a dense panel, the last row where their number is odd.
-  columns = m + panel.begin * W;
+  if (i < count) {  // the number of rows is odd
+    const vec xi = splat(x[i]);
+    for (int b = 0; b < B; ++b) even[b] += xi * load(columns + b * W);
+  }
+  for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
+}
+
+// Of any other panel only the rows that it lists are not zero.
+template <int B>
+__attribute__((noinline)) void listed_product(const Panel& panel, const real* x, const real* m,
+                                              int stride, real* y) {
+  vec even[B], odd[B];
+  for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
+  const real* columns = m + panel.begin * W;
+  int k = 0;
+  // even[j] += x[i] m[i][j],  odd[j] += x[i'] m[i'][j],  i' the next row of the list
   for (; k + 2 <= panel.count; k += 2) {
     const int i = panel.sources[k], j = panel.sources[k + 1];
     const vec xi = splat(x[i]), xj = splat(x[j]);
@@ -42,8 +58,16 @@ __attribute__((always_inline)) inline void panel_product(const Panel& panel, con
     const vec xi = splat(x[i]);
     for (int b = 0; b < B; ++b) even[b] += xi * load(columns + i * stride + b * W);
   }
-  // y[j] = even[j] + odd[j]
   for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
+}
+
+template <int B>
+__attribute__((always_inline)) inline void panel_product(const Panel& panel, const real* x,
+                                                         const real* m, int stride, real* y) {
+  if (panel.dense)
+    dense_product<B>(panel, x, m, stride, y);
+  else
+    listed_product<B>(panel, x, m, stride, y);
 }
 
 // Calls use(the width as a constant), so that the vectors of a panel are held in registers.  Six
