@@ -103,35 +103,65 @@ def two_loops(gradient: Floats, s: list[Floats], y: list[Floats], rho: Floats) -
     return -q
 
 
-def single(x: Floats) -> Floats:
-    return x.astype(np.float32).astype(np.float64)
+def stored(x: Floats, kind: str) -> Any:
+    """Return the array as float32, or as the nearest upper halves of float32."""
+    bits = x.astype(np.float32).view(np.uint32).astype(np.uint64)
+    if kind == "float32":
+        return x.astype(np.float32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
-def vectors(n: int, pairs: int, seed: int) -> tuple[Floats, list[Any], list[Any], Floats]:
-    """Return a gradient, and pairs that single precision can hold, in double precision."""
+def numbers(rows: Any) -> Any:
+    """Return the numbers in double precision that rows hold."""
+    if rows.dtype == np.float32:
+        return rows.astype(np.float64)
+    return (rows.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def products_of(s: list[Floats], y: list[Floats]) -> Floats:
+    """Return s[i].y[j] for i <= j, and y[i].y[j]."""
+    n = len(s[0]) if s else 0
+    a, b = np.reshape(s, (len(s), n)), np.reshape(y, (len(y), n))
+    return np.stack([np.triu(a @ b.T), b @ b.T])
+
+
+def vectors(
+    n: int, pairs: int, seed: int, kind: str = "float32"
+) -> tuple[Floats, list[Any], list[Any], Floats]:
+    """Return a gradient, pairs that `kind` can hold, in double precision, and 1 / s.y."""
     random = np.random.default_rng(seed)
-    s = [single(random.standard_normal(n)) for _ in range(pairs)]
-    y = [single(one * (0.5 + random.random(n))) for one in s]
+    s = [numbers(stored(random.standard_normal(n), kind)) for _ in range(pairs)]
+    y = [numbers(stored(one * (0.5 + random.random(n)), kind)) for one in s]
     rho = np.array([1 / (a @ b) for a, b in zip(s, y, strict=True)])
     return random.standard_normal(n), s, y, rho
 
 
+def direction(
+    gradient: Floats, s: list[Any], y: list[Any], w: Floats, c1: Floats, kind: str, out: Floats
+) -> float:
+    rows = [stored(one, kind) for one in s], [stored(one, kind) for one in y]
+    return _kernels.direction(gradient, *rows, products_of(s, y), w, c1, 1, out)
+
+
+KINDS = st.sampled_from(["float32", "halves"])
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([4095, 4096, 4097, 9001]))
 
 
-@given(SIZES, st.integers(0, 7), st.integers(0, 2**32))
-def test_direction_is_that_of_the_twin(n: int, pairs: int, seed: int) -> None:
-    gradient, s, y, rho = vectors(n, pairs, seed)
+@given(SIZES, st.integers(0, 7), st.integers(0, 2**32), KINDS)
+def test_direction_is_that_of_the_twin(n: int, pairs: int, seed: int, kind: str) -> None:
+    gradient, s, y, rho = vectors(n, pairs, seed, kind)
     expected = two_loops(gradient, s, y, rho)
     found = np.empty(n)
-    slope = _kernels.direction(gradient, s, y, rho, gradient, NONE, 1, found)
+    slope = direction(gradient, s, y, gradient, NONE, kind, found)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
     assert slope == pytest.approx(float(found @ gradient), rel=1e-9, abs=1e-9)
 
 
-@given(SIZES, st.integers(0, 7), st.integers(0, 2**32), st.booleans())
-def test_direction_under_c1_is_that_of_the_twin(n: int, pairs: int, seed: int, each: bool) -> None:
-    gradient, s, y, rho = vectors(n, pairs, seed)
+@given(SIZES, st.integers(0, 7), st.integers(0, 2**32), st.booleans(), KINDS)
+def test_direction_under_c1_is_that_of_the_twin(
+    n: int, pairs: int, seed: int, each: bool, kind: str
+) -> None:
+    gradient, s, y, rho = vectors(n, pairs, seed, kind)
     random = np.random.default_rng(seed + 1)
     w = random.choice([-1.0, 0.0, 2.0], n)
     gradient[(w == 0) & (random.random(n) < 0.5)] = 0.0  # weights that c1 keeps at zero
@@ -148,7 +178,7 @@ def test_direction_under_c1_is_that_of_the_twin(n: int, pairs: int, seed: int, e
     sure &= np.abs(w + expected) > 1e-9
     expected[(w * (w + expected) <= 0) & (c1 > 0) & (expected * gradient >= 0)] = 0.0
     found = np.empty(n)
-    slope = _kernels.direction(gradient, s, y, rho, w, c1, 1, found)
+    slope = direction(gradient, s, y, w, c1, kind, found)
     sure |= gradient == 0
     np.testing.assert_allclose(found[sure], expected[sure], rtol=1e-6, atol=1e-6)
     assert slope == pytest.approx(float(found @ gradient), rel=1e-9, abs=1e-9)
@@ -162,39 +192,82 @@ def test_dot_is_that_of_numpy(n: int, seed: int) -> None:
     assert abs(_kernels.dot(a, b, 1) - exact) <= 1e-14 * float(np.abs(a * b).sum())
 
 
-@given(SIZES, st.integers(0, 2**32))
-def test_correction_pairs_are_those_of_numpy(n: int, seed: int) -> None:
+@given(SIZES, st.integers(0, 2**32), KINDS)
+def test_correction_pairs_are_those_of_numpy(n: int, seed: int, kind: str) -> None:
     w, w0, g, g0 = np.random.default_rng(seed).standard_normal((4, n))
-    s, y = np.empty((2, n), np.float32)
+    rows = stored(w - w0, kind), stored(g - g0, kind)
+    s, y = np.empty_like(rows)
     products = _kernels.correction_pair(w, w0, g, g0, 1, s, y)
-    expected = single(w - w0), single(g - g0)
-    assert (s == expected[0]).all()
-    assert (y == expected[1]).all()
+    assert (s == rows[0]).all()
+    assert (y == rows[1]).all()
+    expected = numbers(s), numbers(y)
     for found, (a, b) in zip(products, ((0, 0), (1, 1), (0, 1)), strict=True):
         terms = expected[a] * expected[b]
         assert abs(found - math.fsum(terms)) <= 1e-14 * float(np.abs(terms).sum())
 
 
+@given(SIZES, st.integers(1, 7), st.integers(0, 2**32), KINDS)
+def test_products_of_pairs_are_those_of_numpy(n: int, pairs: int, seed: int, kind: str) -> None:
+    """Products of halves are added up in single precision, as far as a part of a row goes."""
+    _, s, y, _ = vectors(n, pairs, seed, kind)
+    rounding = 1e-14 if kind == "float32" else 1e-6
+    found = np.empty((2, pairs))
+    rows = [stored(one, kind) for one in s], [stored(one, kind) for one in y]
+    _kernels.pair_products(*rows, 1, found)
+    for row, column in zip((s, y), found, strict=True):
+        for one, product in zip(row, column, strict=True):
+            terms = one * y[-1]
+            assert abs(product - math.fsum(terms)) <= rounding * float(np.abs(terms).sum())
+
+
+@pytest.mark.parametrize("kind", ["float32", "halves"])
 @pytest.mark.parametrize("n", [1000, 4096 * 16, 300_001])
-def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
-    gradient, s, y, rho = vectors(n, 3, 0)
+def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int, kind: str) -> None:
+    gradient, s, y, _ = vectors(n, 3, 0, kind)
+    products = products_of(s, y)
+    rows = [stored(one, kind) for one in s], [stored(one, kind) for one in y]
     c1, c2 = np.array([0.3]), np.random.default_rng(1).random(n)
     answers = []
     for n_threads in (1, 2, 3, 7):
-        outs, pair = np.zeros((5, n)), np.zeros((2, n), np.float32)
+        outs, pair, columns = np.zeros((5, n)), np.zeros((2, n), rows[0][0].dtype), np.zeros((2, 3))
         sparse = np.where(np.abs(s[0]) > 1, s[0], 0.0)
         numbers = [
             _kernels.dot(s[0], y[0], n_threads),
-            _kernels.direction(gradient, s, y, rho, sparse, NONE, n_threads, outs[0]),
-            _kernels.direction(gradient, s, y, rho, sparse, c1, n_threads, outs[1]),
+            _kernels.direction(gradient, *rows, products, sparse, NONE, n_threads, outs[0]),
+            _kernels.direction(gradient, *rows, products, sparse, c1, n_threads, outs[1]),
             _kernels.penalise(sparse, gradient, c1, c2, n_threads, outs[2]),
             _kernels.move(sparse, outs[1], 0.7, gradient, c1, n_threads, outs[4]),
             _kernels.correction_pair(s[1], y[1], s[2], y[2], n_threads, *pair),
+            _kernels.pair_products(*rows, n_threads, columns),
         ]
         _kernels.pseudo_gradient(sparse, gradient, c1, n_threads, outs[3])
-        answers.append((str(numbers), outs, pair))
+        answers.append((str(numbers), outs, pair, columns))
     for other in answers[1:]:
         assert same_bits(answers[0], other)
+
+
+@pytest.mark.parametrize("n", [40, 100_000])
+def test_a_state_of_an_earlier_version_goes_on(n: int) -> None:
+    """It had the pairs in single precision, and 1 / s.y in place of all products."""
+    scale = np.linspace(1.0, 9.0, n)
+    optimiser = LBFGS(lambda w: (float(w @ (scale * w)), 2.0 * scale * w), epsilon=1e-12)
+    state = optimiser.start(np.ones(n))
+    for _ in range(4):
+        state = optimiser.step(state)
+    kind = "float32" if n < 100_000 else "halves"
+    rows = [[numbers(row) for row in side] for side in (state.s, state.y)]
+    assert [stored(row, kind).dtype for row in rows[0]] == [row.dtype for row in state.s]
+    s, y = (tuple(row.astype(np.float32) for row in side) for side in rows)
+    old = state._replace(s=s, y=y, products=np.ones(len(s)))
+    assert same_bits(optimiser.step(old), optimiser.step(state))
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(99_999, 12), (100_000, 20)])
+def test_there_are_more_pairs_where_they_are_halves(n: int, pairs: int) -> None:
+    optimiser = LBFGS(lambda w: (0.0, w))
+    assert optimiser.n_pairs(n) == pairs
+    assert optimiser.room(n) == pairs * 2 * n * (4 if pairs == 12 else 2)
+    assert LBFGS(lambda w: (0.0, w), memory=3).n_pairs(n) == 3
 
 
 @given(st.integers(1, 30), st.integers(0, 2**32), st.sampled_from(["none", "one", "each"]))

@@ -6,6 +6,7 @@
 #include "infer/kernels.hpp"
 #include "learn/trainers.hpp"
 #include "optimise/online_steps.hpp"
+#include "optimise/pair_sums.hpp"
 
 namespace caesura {
 namespace {
@@ -56,6 +57,7 @@ const Predictor& predictor() {
 const OnlineSteps& online_steps() {
   return &kernels() == &kWideKernels ? kWideOnlineSteps : kPlainOnlineSteps;
 }
+const PairKernels& pair_kernels() { return &kernels() == &kWideKernels ? kWidePairs : kPlainPairs; }
 #else
 template <>
 const Trainer<double>& trainer() {
@@ -64,6 +66,7 @@ const Trainer<double>& trainer() {
 bool has_single_precision() { return true; }
 const Predictor& predictor() { return kPlainPredictor; }
 const OnlineSteps& online_steps() { return kPlainOnlineSteps; }
+const PairKernels& pair_kernels() { return kPlainPairs; }
 #endif
 
 }  // namespace caesura

@@ -53,6 +53,20 @@ inline Two store_rounded(float* p, Two v) {
   std::memcpy(p, &rounded, sizeof rounded);
   return __builtin_convertvector(rounded, Two);
 }
+// The same as the upper half of single precision, to the nearest, the even one of two.
+inline double store_rounded(Half* p, double v) {
+  const float single = static_cast<float>(v);
+  std::uint32_t bits;
+  std::memcpy(&bits, &single, sizeof bits);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+  *p = static_cast<Half>(bits >> 16);
+  float rounded;
+  std::memcpy(&rounded, &bits, sizeof rounded);
+  return rounded;
+}
+inline Two store_rounded(Half* p, Two v) {
+  return Two{store_rounded(p, v[0]), store_rounded(p + 1, v[1])};
+}
 inline double absolute(double x) { return std::fabs(x); }
 inline Two absolute(Two x) { return x < 0.0 ? -x : x; }
 
@@ -163,18 +177,32 @@ class Part {
   // One pass over all parameters; every thread gets the K sums.
   template <int K, class Step>
   Terms<double, K> pass(const Step& step) {
+    Terms<double, K> total{};
+    sum_blocks(
+        K,
+        [&](std::int64_t begin, std::int64_t end, double* out) {
+          sum_block<K>(begin, end, out, step);
+        },
+        total.v);
+    return total;
+  }
+  // The same for a number of sums that is known at run time: sums(begin, end, out) for each block,
+  // the last one first where `down`: a pass that follows another then finds in the cache what that
+  // one read last.
+  template <class Sums>
+  void sum_blocks(int count, const Sums& sums, double* total, bool down = false) {
     double* mine =
         sums_.data() + used_;  // a pass has its own place: a quick thread may be one ahead
-    used_ += static_cast<std::size_t>(blocks_) * K;
-    for (std::int64_t b = first_; b < last_; ++b) {
-      sum_block<K>(b * kBlock, std::min(n_, (b + 1) * kBlock), mine + b * K, step);
+    used_ += static_cast<std::size_t>(blocks_) * count;
+    for (std::int64_t k = first_; k < last_; ++k) {
+      const std::int64_t b = down ? first_ + last_ - 1 - k : k;
+      sums(b * kBlock, std::min(n_, (b + 1) * kBlock), mine + b * count);
     }
     crew_.meet();
-    Terms<double, K> total{};
+    std::fill_n(total, count, 0.0);
     for (std::int64_t b = 0; b < blocks_; ++b) {
-      for (int k = 0; k < K; ++k) total.v[k] += mine[b * K + k];
+      for (int k = 0; k < count; ++k) total[k] += mine[b * count + k];
     }
-    return total;
   }
 
  private:
@@ -239,72 +267,88 @@ double product(const Real* a, const Real* b, std::int64_t n, int n_threads) {
       .v[0];
 }
 
-// The newest pair is k - 1.  Each pass makes the next q, and the product that the pass after it
-// needs:
-//   q = g;               for i = k-1 .. 0:  alpha_i = rho_i s_i.q,  q = q - alpha_i y_i
-//   q = gamma q,  gamma = s.y / y.y of the newest pair
-//                        for i = 0 .. k-1:  beta = rho_i y_i.q,     q = q + (alpha_i - beta) s_i
-//   d = -q
-// 2k + 1 passes; gamma is multiplied in by the pass after the turn.
-double two_loops(const double* gradient, const float* const* s, const float* const* y,
-                 const double* rho, int pairs, std::int64_t n, int n_threads, double* d) {
-  const int k = pairs;
-  const auto last_pass = [=](Part& part, const double* q, const float* s_last, double scale,
-                             double c) {
-    return part.pass<1>([=](auto v, std::int64_t i) {  // -(q + c s)
-      using V = decltype(v);
-      const V out = -(scale * load<V>(q + i) + (s_last ? c * load<V>(s_last + i) : V{}));
-      store(d + i, out);
-      return Terms<V, 1>{{out * load<V>(gradient + i)}};
-    });
-  };
-  const auto slope_of = [&](Part& part) {
-    if (k == 0) return last_pass(part, gradient, nullptr, 1.0, 0.0).v[0];
-    std::vector<double> alpha(k);
-    const float* newest = s[k - 1];
-    double product = part.pass<1>([=](auto v, std::int64_t i) {
-                           using V = decltype(v);
-                           return Terms<V, 1>{{load<V>(newest + i) * load<V>(gradient + i)}};
-                         })
-                         .v[0];
-    double yy = 0.0;
-    const double* q = gradient;
-    for (int i = k - 1; i >= 0; --i) {
-      alpha[i] = rho[i] * product;
-      const double a = alpha[i];
-      const float *y_i = y[i], *next = i > 0 ? s[i - 1] : y[0];
-      const auto sums = part.pass<2>([=](auto v, std::int64_t j) {
-        using V = decltype(v);
-        const V y_j = load<V>(y_i + j), q_j = load<V>(q + j) - a * y_j;
-        store(d + j, q_j);
-        return Terms<V, 2>{{q_j * load<V>(next + j), y_j * y_j}};
-      });
-      product = sums.v[0];
-      if (i == k - 1) yy = sums.v[1];
-      q = d;
-    }
-    double scale = 1.0 / (rho[k - 1] * yy);
-    product *= scale;
-    for (int i = 0; i < k - 1; ++i) {
-      const double c = alpha[i] - rho[i] * product, gamma = scale;
-      const float *s_i = s[i], *next = y[i + 1];
-      product = part.pass<1>([=](auto v, std::int64_t j) {
-                      using V = decltype(v);
-                      const V q_j = gamma * load<V>(d + j) + c * load<V>(s_i + j);
-                      store(d + j, q_j);
-                      return Terms<V, 1>{{q_j * load<V>(next + j)}};
-                    })
-                    .v[0];
-      scale = 1.0;
-    }
-    return last_pass(part, d, newest, scale, alpha[k - 1] - rho[k - 1] * product).v[0];
-  };
+template <class Row>
+const PairSums<Row>& pair_sums() {
+  if constexpr (std::is_same_v<Row, float>)
+    return pair_kernels().singles;
+  else
+    return pair_kernels().halves;
+}
+
+// The coefficients [2k] of s[i] and y[i] in d = -H g, given their products with g, first s.g, then
+// y.g.  With R = s[i].y[j] for i <= j, D its diagonal, Y = y[i].y[j] and gamma = R_kk / Y_kk of the
+// newest pair:
+//   R p = s.g,   R' u = D p + gamma (Y p - y.g),   d = -gamma g + gamma sum p[i] y[i] - sum u[i]
+//   s[i]
+void coefficients(const double* products, int k, const double* with_g, double gamma, double* out) {
+  const double *R = products, *Y = products + k * k, *sg = with_g, *yg = with_g + k;
+  double *minus_u = out, *p = out + k;
+  for (int i = k - 1; i >= 0; --i) {
+    double sum = sg[i];
+    for (int j = i + 1; j < k; ++j) sum -= R[i * k + j] * p[j];
+    p[i] = sum / R[i * k + i];
+  }
+  for (int i = 0; i < k; ++i) {
+    double sum = R[i * k + i] * p[i] - gamma * yg[i];
+    for (int j = 0; j < k; ++j) sum += gamma * Y[i * k + j] * p[j];
+    for (int j = 0; j < i; ++j) sum += R[j * k + i] * minus_u[j];
+    minus_u[i] = -sum / R[i * k + i];
+  }
+  for (int i = 0; i < k; ++i) p[i] *= gamma;
+}
+
+// d = -H g, where all weights are free; returns g.d.
+template <class Row>
+double free_direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
+                      std::int64_t n, int n_threads, double* d) {
+  const PairSums<Row>& kernel = pair_sums<Row>();
+  const int count = static_cast<int>(pairs.size()), k = count / 2;
+  const double gamma = k == 0 ? 1.0 : products[k * k - 1] / products[2 * k * k - 1];
   double slope = 0.0;
-  on_threads(n, n_threads, 3 * k + 1, [&](Part& part) {  // one sum, or two on the way down
-    const double mine = slope_of(part);
+  on_threads(n, n_threads, count + 1, [&](Part& part) {
+    std::vector<double> with_g(count), c(count);
+    part.sum_blocks(
+        count,
+        [&](std::int64_t begin, std::int64_t end, double* sums) {
+          kernel.products(pairs.data(), count, gradient, begin, end, sums);
+        },
+        with_g.data(), true);
+    coefficients(products, k, with_g.data(), gamma, c.data());
+    double mine = 0.0;
+    part.sum_blocks(
+        1,
+        [&](std::int64_t begin, std::int64_t end, double* sum) {
+          *sum = kernel.combine(pairs.data(), c.data(), count, -gamma, gradient, begin, end, d);
+        },
+        &mine);
     if (part.first()) slope = mine;
   });
   return slope;
+}
+
+// The entries of some vectors at the free weights.
+template <class Real>
+std::vector<Real> gathered(const Real* from, const std::vector<std::int64_t>& free) {
+  std::vector<Real> to(free.size());
+  for (std::size_t k = 0; k < free.size(); ++k) to[k] = from[free[k]];
+  return to;
+}
+
+// The products of all pairs, as `direction` needs them.
+template <class Row>
+std::vector<double> all_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads) {
+  const int k = static_cast<int>(pairs.size()) / 2;
+  std::vector<double> products(2 * static_cast<std::size_t>(k * k)), column(2 * k);
+  for (int j = 0; j < k; ++j) {
+    PairRows<Row> first(pairs.begin(), pairs.begin() + j + 1);
+    first.insert(first.end(), pairs.begin() + k, pairs.begin() + k + j + 1);
+    pair_products(first, n, n_threads, column.data());
+    for (int i = 0; i <= j; ++i) {
+      products[i * k + j] = column[i];
+      products[k * k + i * k + j] = products[k * k + j * k + i] = column[j + 1 + i];
+    }
+  }
+  return products;
 }
 
 }  // namespace
@@ -313,34 +357,47 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
   return product(a, b, n, n_threads);
 }
 
-double direction(const double* gradient, const float* const* s, const float* const* y,
-                 const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
-                 int n_threads, double* d) {
-  if (c1.size == 0) return two_loops(gradient, s, y, rho, pairs, n, n_threads, d);
+template <class Row>
+void pair_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads, double* out) {
+  const int count = static_cast<int>(pairs.size());
+  on_threads(n, n_threads, count, [&](Part& part) {
+    std::vector<double> total(count);
+    part.sum_blocks(
+        count,
+        [&](std::int64_t begin, std::int64_t end, double* sums) {
+          pair_sums<Row>().row_products(pairs.data(), count, pairs.back(), begin, end, sums);
+        },
+        total.data());
+    if (part.first()) std::copy(total.begin(), total.end(), out);
+  });
+}
+
+template <class Row>
+double direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
+                 const double* w, Penalty c1, std::int64_t n, int n_threads, double* d) {
+  if (c1.size == 0) return free_direction(gradient, pairs, products, n, n_threads, d);
   std::vector<std::int64_t> free;
   for (std::int64_t i = 0; i < n; ++i) {
     if (gradient[i] != 0.0) free.push_back(i);
   }
   const auto m = static_cast<std::int64_t>(free.size());
-  const auto gather = [&](const auto* from, auto* to) {
-    for (std::int64_t k = 0; k < m; ++k) to[k] = from[free[k]];
-  };
-  std::vector<double> g(m), out(m), kept_rho;
-  gather(gradient, g.data());
-  std::vector<float> rows(2 * static_cast<std::size_t>(pairs * m));
-  std::vector<const float*> kept_s, kept_y;
-  for (int i = 0; i < pairs; ++i) {
-    float *s_i = rows.data() + 2 * i * m, *y_i = s_i + m;
-    gather(s[i], s_i);
-    gather(y[i], y_i);
-    const double sy = product(s_i, y_i, m, n_threads);
-    if (!(sy > kLeastCurvature / rho[i])) continue;
-    kept_s.push_back(s_i);
-    kept_y.push_back(y_i);
-    kept_rho.push_back(1.0 / sy);
+  const std::vector<double> g = gathered(gradient, free);
+  std::vector<std::vector<Row>> entries;
+  for (const Row* row : pairs) entries.push_back(gathered(row, free));
+  const int k = static_cast<int>(pairs.size()) / 2;
+  PairRows<Row> kept, kept_y;
+  for (int i = 0; i < k; ++i) {
+    const Row *s = entries[i].data(), *y = entries[k + i].data();
+    double sy;
+    pair_sums<Row>().row_products(&s, 1, y, 0, m, &sy);
+    if (!(sy > kLeastCurvature * products[i * k + i])) continue;
+    kept.push_back(s);
+    kept_y.push_back(y);
   }
-  two_loops(g.data(), kept_s.data(), kept_y.data(), kept_rho.data(),
-            static_cast<int>(kept_s.size()), m, n_threads, out.data());
+  kept.insert(kept.end(), kept_y.begin(), kept_y.end());
+  const std::vector<double> kept_products = all_products(kept, m, n_threads);
+  std::vector<double> out(m);
+  free_direction(g.data(), kept, kept_products.data(), m, n_threads, out.data());
   std::fill_n(d, n, 0.0);
   double slope = 0.0;
   for (std::int64_t k = 0; k < m; ++k) {
@@ -405,8 +462,9 @@ double move(const double* w, const double* d, double step, const double* gradien
       .v[0];
 }
 
+template <class Row>
 PairProducts correction_pair(const double* w, const double* w0, const double* g, const double* g0,
-                             std::int64_t n, int n_threads, float* s, float* y) {
+                             std::int64_t n, int n_threads, Row* s, Row* y) {
   const auto sums = one_pass<3>(n, n_threads, [=](auto v, std::int64_t i) {
     using V = decltype(v);
     const V s_i = store_rounded(s + i, V(load<V>(w + i) - load<V>(w0 + i)));
@@ -415,5 +473,15 @@ PairProducts correction_pair(const double* w, const double* w0, const double* g,
   });
   return {sums.v[0], sums.v[1], sums.v[2]};
 }
+
+#define INSTANTIATE(Row)                                                                       \
+  template void pair_products(const PairRows<Row>&, std::int64_t, int, double*);               \
+  template double direction(const double*, const PairRows<Row>&, const double*, const double*, \
+                            Penalty, std::int64_t, int, double*);                              \
+  template PairProducts correction_pair(const double*, const double*, const double*,           \
+                                        const double*, std::int64_t, int, Row*, Row*);
+INSTANTIATE(float)
+INSTANTIATE(Half)
+#undef INSTANTIATE
 
 }  // namespace caesura

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
+
+#include "optimise/pair_sums.hpp"
 
 namespace caesura {
 
@@ -14,10 +17,20 @@ struct Penalty {
 
 double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 
-// d = -H g, H from the pairs s[i], y[i], oldest first, rho[i] = 1 / s[i].y[i]: the two-loop
-// recursion.  Returns g.d.  Pairs are stored in single precision, which halves the memory that the
-// recursion reads; H stays positive definite, since rho is that of the rounded pairs, and the
-// recursion itself runs in double precision.
+// The correction pairs of L-BFGS: first all s, oldest first, then all y.  Row is float, or Half,
+// which takes half the memory; both are read in double precision.
+template <class Row>
+using PairRows = std::vector<const Row*>;
+
+// The products of the newest of k pairs with all of them:
+//   out[i] = s[i].y[k - 1],   out[k + i] = y[i].y[k - 1].
+template <class Row>
+void pair_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads, double* out);
+
+// d = -H g, H from k pairs: the direction of L-BFGS in the compact form of Byrd, Nocedal and
+// Schnabel (1994), which reads every pair twice and the gradient three times.
+// products: [2][k][k], s[i].y[j] for i <= j, then y[i].y[j], as pair_products has them.  Returns
+// g.d.  H stays positive definite, since the products are those of the pairs as they are stored.
 //
 // With c1 the gradient is the pseudo-gradient, and the weights where it is 0 stay at zero.  H is
 // then made of the entries of the pairs at the other, free weights: it approximates the inverse of
@@ -27,9 +40,9 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 // and Gao (2007) have it, the direction is spoilt (references of cora_ie, c1 = 0.05, c2 = 0.01:
 // 1120 evaluations instead of 355).  g.d < 0 all the same, since only terms above zero are left
 // out.
-double direction(const double* gradient, const float* const* s, const float* const* y,
-                 const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
-                 int n_threads, double* d);
+template <class Row>
+double direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
+                 const double* w, Penalty c1, std::int64_t n, int n_threads, double* d);
 
 struct Penalised {
   double penalty;  // c1 |w|_1 + c2 |w|_2^2
@@ -53,8 +66,9 @@ double move(const double* w, const double* d, double step, const double* gradien
 struct PairProducts {
   double ss, yy, sy;
 };
-// s = w - w0, y = g - g0, both rounded to single precision, and the products of what they became.
+// s = w - w0, y = g - g0, both rounded, and the products of what they became.
+template <class Row>
 PairProducts correction_pair(const double* w, const double* w0, const double* g, const double* g0,
-                             std::int64_t n, int n_threads, float* s, float* y);
+                             std::int64_t n, int n_threads, Row* s, Row* y);
 
 }  // namespace caesura

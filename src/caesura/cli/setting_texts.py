@@ -57,7 +57,7 @@ TEXTS = {
     "Default: never.",
     "--precision": "Choose the arithmetic: mixed starts in single precision, which is faster, and "
     "ends in double; auto uses it where it is safe. Default: auto.",
-    "--memory": "Let L-BFGS remember this many steps. Default: 12.",
+    "--memory": "Let L-BFGS remember this many steps. Default: 12, or 20 from 100,000 weights on.",
     "--epsilon": "Stop when the gradient is this small relative to the weights. Default: 1e-5.",
     "--period": "Compare the objective with that of this many iterations ago. Default: 10.",
     "--delta": "Stop when the objective has improved by less than this share within --period. "

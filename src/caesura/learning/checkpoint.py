@@ -69,7 +69,7 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
     persistence.write(path, KIND, header, arrays)
 
 
-def check_room(path: Path, state: Any, memory: int = 0) -> None:
+def check_room(path: Path, state: Any, further: int = 0) -> None:
     """Raise an OSError that names the file if a checkpoint cannot be written.
 
     Parameters
@@ -78,8 +78,8 @@ def check_room(path: Path, state: Any, memory: int = 0) -> None:
         Where to.
     state : tuple
         The state of the optimiser at the start.
-    memory : int
-        Number of further correction pairs that the state will hold.
+    further : int
+        Bytes that the state will grow by.
 
     Examples
     --------
@@ -91,8 +91,7 @@ def check_room(path: Path, state: Any, memory: int = 0) -> None:
     place = os.path.dirname(os.path.abspath(path))
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     _pack("state", state, arrays)
-    sizes = [array.nbytes for array in arrays.values()]
-    needed = sum(sizes) + memory * max(sizes, default=0)  # two vectors in single precision
+    needed = sum(array.nbytes for array in arrays.values()) + further
     wrong = None
     if shutil.disk_usage(place).free < needed:
         wrong = errno.ENOSPC

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.learning import checkpoint as files
+from caesura.learning.lbfgs import LBFGS
 from caesura.learning.objectives import Progress
 
 __all__ = ["Optimiser", "Result", "minimise", "warn_interrupted"]
@@ -143,7 +144,8 @@ def minimise(
     if not run.state.status:
         run = run._replace(state=_ended(run, patience, stop=False))
     if checkpoint is not None:
-        files.check_room(checkpoint, run.state, getattr(optimiser, "memory", 0))
+        further = optimiser.room(np.size(w0)) if isinstance(optimiser, LBFGS) else 0
+        files.check_room(checkpoint, run.state, further)
     before = time.perf_counter() - run.seconds
     saved = len(run.history)  # a number: the state itself is large
     try:

@@ -51,7 +51,7 @@ class Estimator(Parameters):
     boundary_weights: bool
     class_weight: Mapping[str, float] | None
     precision: str
-    memory: int
+    memory: int | None
     epsilon: float
     period: int
     delta: float | None

@@ -162,7 +162,7 @@ class SemiCRF(Answers):
         boundary_weights: bool = True,
         class_weight: Mapping[str, float] | None = None,
         precision: str = "auto",
-        memory: int = 12,
+        memory: int | None = None,
         epsilon: float = 1e-5,
         period: int = 10,
         delta: float | None = None,

@@ -1,0 +1,156 @@
+#include "optimise/pair_sums.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace caesura::CAESURA_ISA {
+namespace {
+
+constexpr std::int64_t kPart = 1024;  // numbers of a row at a time, which stay in the cache
+constexpr int kLanes = 4;             // sums of a row that do not wait for each other
+
+// The arithmetic of a part of a row: that of singles is in double precision, that of halves, which
+// have 8 bits, in single precision; the sums of parts are added up in double precision.
+template <class Real>
+struct Lanes;
+template <>
+struct Lanes<double> {
+  using V = double __attribute__((vector_size(CAESURA_WIDTH * 8)));
+};
+template <>
+struct Lanes<float> {
+  using V = float __attribute__((vector_size(CAESURA_WIDTH * 8)));
+};
+template <class Real>
+constexpr int kCount = CAESURA_WIDTH * 8 / sizeof(Real);
+
+template <class V, class Real>
+V read(const Real* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class V, class Real>
+void write(Real* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+
+// What a row holds: a vector from p on, or one number.
+struct Singles {
+  using Row = float;
+  using Real = double;
+  static Lanes<double>::V vector(const float* p) {
+    using Narrow = float __attribute__((vector_size(CAESURA_WIDTH * 4)));
+    return __builtin_convertvector(read<Narrow>(p), Lanes<double>::V);
+  }
+  static double number(float x) { return x; }
+};
+struct Halves {
+  using Row = Half;
+  using Real = float;
+  static Lanes<float>::V vector(const Half* p) {
+    using Narrow = std::uint16_t __attribute__((vector_size(CAESURA_WIDTH * 4)));
+    using Bits = std::uint32_t __attribute__((vector_size(CAESURA_WIDTH * 8)));
+    return reinterpret_cast<Lanes<float>::V>(__builtin_convertvector(read<Narrow>(p), Bits) << 16);
+  }
+  static float number(Half x) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(x) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+};
+
+// sum of row[i] x[i] for i in [0, n)
+template <class Kind>
+double product(const typename Kind::Row* row, const typename Kind::Real* x, std::int64_t n) {
+  using Real = typename Kind::Real;
+  using V = typename Lanes<Real>::V;
+  constexpr int kW = kCount<Real>;
+  V lanes[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes * kW <= n; i += kLanes * kW) {
+    for (int lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += Kind::vector(row + i + lane * kW) * read<V>(x + i + lane * kW);
+  }
+  double tail = 0.0;
+  for (; i < n; ++i) tail += static_cast<double>(Kind::number(row[i])) * x[i];
+  const V sums = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  for (int k = 0; k < kW; ++k) tail += sums[k];
+  return tail;
+}
+
+// out[r] = sum of rows[r][i] x(i) for i in [begin, end), with a part of x at a time
+template <class Kind, class Value>
+void sum_parts(const typename Kind::Row* const* rows, int count, std::int64_t begin,
+               std::int64_t end, double* out, Value value) {
+  typename Kind::Real x[kPart];
+  std::fill_n(out, count, 0.0);
+  for (std::int64_t from = begin; from < end; from += kPart) {
+    const std::int64_t n = std::min(end - from, kPart);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = value(from + i);
+    for (int r = 0; r < count; ++r) out[r] += product<Kind>(rows[r] + from, x, n);
+  }
+}
+
+template <class Kind>
+void products(const typename Kind::Row* const* rows, int count, const double* x, std::int64_t begin,
+              std::int64_t end, double* out) {
+  sum_parts<Kind>(rows, count, begin, end, out,
+                  [x](std::int64_t i) { return static_cast<typename Kind::Real>(x[i]); });
+}
+
+template <class Kind>
+void row_products(const typename Kind::Row* const* rows, int count, const typename Kind::Row* x,
+                  std::int64_t begin, std::int64_t end, double* out) {
+  sum_parts<Kind>(rows, count, begin, end, out, [x](std::int64_t i) { return Kind::number(x[i]); });
+}
+
+// sums[i] += sum of c[k] rows[k][i] for K rows and i in [0, n)
+template <class Kind, int K>
+void add_rows(const typename Kind::Row* const* rows, const double* c, std::int64_t from,
+              std::int64_t n, typename Kind::Real* sums) {
+  using Real = typename Kind::Real;
+  using V = typename Lanes<Real>::V;
+  Real factor[K];
+  for (int k = 0; k < K; ++k) factor[k] = static_cast<Real>(c[k]);
+  std::int64_t i = 0;
+  for (; i + kCount<Real> <= n; i += kCount<Real>) {
+    V total = read<V>(sums + i);
+    for (int k = 0; k < K; ++k) total += factor[k] * Kind::vector(rows[k] + from + i);
+    write(sums + i, total);
+  }
+  for (; i < n; ++i) {
+    for (int k = 0; k < K; ++k) sums[i] += factor[k] * Kind::number(rows[k][from + i]);
+  }
+}
+
+template <class Kind>
+double combine(const typename Kind::Row* const* rows, const double* c, int count, double scale,
+               const double* x, std::int64_t begin, std::int64_t end, double* out) {
+  typename Kind::Real sums[kPart];
+  double slope = 0.0;
+  for (std::int64_t from = begin; from < end; from += kPart) {
+    const std::int64_t n = std::min(end - from, kPart);
+    std::fill_n(sums, n, typename Kind::Real{});
+    int r = 0;
+    for (; r + 4 <= count; r += 4) add_rows<Kind, 4>(rows + r, c + r, from, n, sums);
+    for (; r < count; ++r) add_rows<Kind, 1>(rows + r, c + r, from, n, sums);
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[from + i] = scale * x[from + i] + sums[i];
+      slope += out[from + i] * x[from + i];
+    }
+  }
+  return slope;
+}
+
+template <class Kind>
+constexpr PairSums<typename Kind::Row> kSums = {products<Kind>, row_products<Kind>, combine<Kind>};
+
+}  // namespace
+}  // namespace caesura::CAESURA_ISA
+
+namespace caesura {
+extern const PairKernels CAESURA_PAIRS = {CAESURA_ISA::kSums<CAESURA_ISA::Singles>,
+                                          CAESURA_ISA::kSums<CAESURA_ISA::Halves>};
+}  // namespace caesura
