@@ -123,6 +123,8 @@ def test_the_playground(browser: Any, playground: Server, models: Path, scheme: 
     assert page.locator("#why tbody tr").count() == 10
     if scheme == "light":
         picture(page, "playground")
+    page.set_viewport_size({"width": 390, "height": 844})  # all of the text is seen on a phone
+    assert page.eval_on_selector("#input", "x => x.scrollHeight <= x.clientHeight")
     page.select_option("#why select", "volume")
     page.click("text=Force as")
     page.wait_for_selector("#answer .seg.fixed")
@@ -303,6 +305,13 @@ def test_a_correction_decodes_the_rest_again(
         assert [one.split("%")[0].rstrip("0123456789.") for one in chances] == [
             one.segment.label for one in sure
         ]
+        frames = page.eval_on_selector_all(
+            "#text .seg.doubt:not(.at)",
+            """all => all.map((x) => [getComputedStyle(x).outlineColor,
+            getComputedStyle(x.querySelector(".tag")).color])""",
+        )
+        assert frames
+        assert all(frame == words for frame, words in frames)  # readable, so seen in the dark
         if scheme == "light":
             picture(page, "correction")
         press(page, "/")  # nothing to split at the first token
