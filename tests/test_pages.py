@@ -79,7 +79,9 @@ class Watched:
 
 def picture(page: Any, name: str) -> None:
     """Keep a light and a dark picture for the documentation where that is asked for."""
-    for scheme in ("light", "dark") if PICTURES else ():
+    if PICTURES is None:
+        return
+    for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.screenshot(path=PICTURES / f"{name}-{scheme}.png", full_page=True)
 
