@@ -1,4 +1,7 @@
-"""The style of all plots: sizes, grid, colours and resolution."""
+"""The style of all plots: sizes, grid, colours and resolution.
+
+The ground is white; ``docs/static/caesura.css`` inverts plots on a dark page.
+"""
 
 from __future__ import annotations
 

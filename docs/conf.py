@@ -22,7 +22,7 @@ exclude_patterns = ["pictures"]
 suppress_warnings = ["ref.python"]  # short names in docstrings may mean several things
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["attrs_inline", "dollarmath", "deflist"]
 
 # Names in single backticks are code: docstrings are read in a terminal, too.
 default_role = "code"

@@ -13,6 +13,7 @@ PAGES = [
     ROOT / "bench/README.md",
 ]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
+ON_SITE = [page for page in PAGES if page.name != "README.md"]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 AMERICAN = re.compile(
     r"\b(\w+(iz(e[ds]?|ing|ation)|ized)|labell?ed|labeling|behaviors?|colors?|centers?|gray|"
@@ -82,3 +83,22 @@ def test_spelling_is_british(page: Path) -> None:
     text = re.sub(r"`[^`]*`|\]\([^)]*\)|\*[^*\n]+\*", "", prose(page))
     found = {one[0].lower() for one in AMERICAN.finditer(text)}
     assert found <= AS_IN_BRITISH
+
+
+LONGEST = 108  # characters of a line that are seen without scrolling on a desktop: caesura.css
+
+
+@pytest.mark.parametrize("page", ON_SITE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_code_are_not_cut(page: Path) -> None:
+    blocks = re.findall(r"^```.*?^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > LONGEST] == []
+
+
+def test_screenshots_are_light_and_dark() -> None:
+    text = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    light, dark = (
+        re.findall(rf"\(pictures/(\w+)-{scheme}\.png\){{\.only-{scheme}}}", text)
+        for scheme in ("light", "dark")
+    )
+    assert sorted(light) == sorted(dark) == ["correction", "label", "playground"]
+    assert len(re.findall(r"pictures/\w+-(?:light|dark)\.png", text)) == 6

@@ -78,9 +78,12 @@ class Watched:
 
 
 def picture(page: Any, name: str) -> None:
-    """Keep a picture for the documentation where that is asked for."""
-    if PICTURES:
-        page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+    """Keep a light and a dark picture for the documentation where that is asked for."""
+    if PICTURES is None:
+        return
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.screenshot(path=PICTURES / f"{name}-{scheme}.png", full_page=True)
 
 
 # -- the playground --------------------------------------------------------------------------------
@@ -120,7 +123,10 @@ def test_the_playground(browser: Any, playground: Server, models: Path, scheme: 
     page.keyboard.press("Enter")
     page.wait_for_selector("#why table")
     assert page.locator("#why tbody tr").count() == 10
-    picture(page, f"playground-{scheme}")
+    if scheme == "light":
+        picture(page, "playground")
+    page.set_viewport_size({"width": 390, "height": 844})  # all of the text is seen on a phone
+    assert page.eval_on_selector("#input", "x => x.scrollHeight <= x.clientHeight")
     page.select_option("#why select", "volume")
     page.click("text=Force as")
     page.wait_for_selector("#answer .seg.fixed")
@@ -227,7 +233,7 @@ def test_labelling_from_nothing_by_keyboard(browser: Any, tmp_path: Path) -> Non
             "() => document.getElementById('progress').textContent === '10 of 30'"
         )
         page.wait_for_selector("#text .seg .chance")  # the model suggests
-        picture(page, "label-light")
+        picture(page, "label")
         now = at(page)
         page.reload()
         page.wait_for_selector("#text .tok")
@@ -301,8 +307,15 @@ def test_a_correction_decodes_the_rest_again(
         assert [one.split("%")[0].rstrip("0123456789.") for one in chances] == [
             one.segment.label for one in sure
         ]
-        if scheme == "dark":
-            picture(page, "label-dark")
+        frames = page.eval_on_selector_all(
+            "#text .seg.doubt:not(.at)",
+            """all => all.map((x) => [getComputedStyle(x).outlineColor,
+            getComputedStyle(x.querySelector(".tag")).color])""",
+        )
+        assert frames
+        assert all(frame == words for frame, words in frames)  # readable, so seen in the dark
+        if scheme == "light":
+            picture(page, "correction")
         press(page, "/")  # nothing to split at the first token
         press(page, "ArrowRight", "/")
         assert page.locator("#text .seg.fixed").count() == 2

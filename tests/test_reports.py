@@ -30,7 +30,7 @@ from caesura.evaluation import (
     reliability,
     right_segments,
 )
-from caesura.evaluation.drawings import diagram, heat_map
+from caesura.evaluation.drawings import STYLE, diagram, heat_map
 from caesura.evaluation.scores import Share
 from caesura.segments import Segment
 
@@ -289,6 +289,28 @@ def test_heat_map_shows_the_counts_of_confused_labels() -> None:
     ]
     assert "Of 3 labels, 1 was never taken for another one." in reader.words("caption")[0]
     assert "0" not in reader.words("td")
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("kind", ["accent", "wrong"])
+def test_numbers_on_the_darkest_cells_can_be_read(scheme: int, kind: str) -> None:
+    def colour(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        value = re.findall(rf"--{name}: ([^;]+);", STYLE)[scheme]
+        if "," in value:
+            return np.array([int(part) for part in value.split(",")]) / 255
+        digits = value[1:] if len(value) == 7 else "".join(2 * digit for digit in value[1:])
+        return np.frombuffer(bytes.fromhex(digits), np.uint8) / 255
+
+    def luminance(shade: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+        linear = np.where(shade <= 0.04045, shade / 12.92, ((shade + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    counts = np.array([[9, 0, 0], [9, 0, 0], [0, 0, 0]])  # all of A right, all of B taken for A
+    page = heat_map(Confusion(("A", "B"), counts))
+    [strength] = re.findall(rf"--{kind}\),([\d.]+)\)", page)
+    cell = float(strength) * colour(kind) + (1 - float(strength)) * colour("paper")
+    low, high = sorted(luminance(shade) + 0.05 for shade in (cell, colour("ink")))
+    assert high / low >= 4.5
 
 
 def test_heat_map_keeps_the_most_confused_labels() -> None:

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: ``python docs/pictures/draw.py``.
 
-Plain SVG without fonts or scripts of its own, on a white ground, so that it looks the same on a
-dark page.  Numbers in the pictures come from the engine.
+Plain SVG without fonts or scripts of its own, on a white ground, which ``docs/static/caesura.css``
+inverts on a dark page.  Numbers in the pictures come from the engine.
 """
 
 from __future__ import annotations

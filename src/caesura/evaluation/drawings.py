@@ -111,7 +111,8 @@ def _cell(title: str, count: int, total: int, right: bool) -> str:
     """Return a table cell; `title` is already escaped."""
     if not count:
         return f'<td title="{title}: 0"></td>'
-    strength = 0.12 + 0.58 * (count / total) ** 0.5  # the root, so that few still show
+    # The root, so that few still show; at most 0.52, so that the number can be read in the dark.
+    strength = 0.12 + 0.4 * (count / total) ** 0.5
     colour = f"rgba(var(--{'accent' if right else 'wrong'}),{strength:.2f})"
     return f'<td title="{title}: {count}" style="background:{colour}">{count}</td>'
 
