@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from caesura.corpora.kinds import DIGITS, arrow_type
 from caesura.errors import InvalidInput, MissingPackage
 from caesura.records import sql
 from caesura.records.sinks import (
@@ -16,11 +17,11 @@ from caesura.records.sinks import (
     MARK_COLUMNS,
     Column,
     Fields,
-    Kind,
     Mark,
     Rows,
     Table,
-    check,
+    adapted,
+    fitted,
     load_id,
 )
 
@@ -31,11 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["DuckDBSink", "arrow_table", "duckdb_module", "pyarrow_module"]
 
 CHUNK = 500  # keys that are looked up at a time
-TYPES: dict[Kind, str] = {
+TYPES = {
     "text": "VARCHAR",
     "integer": "BIGINT",
     "number": "DOUBLE",
     "boolean": "BOOLEAN",
+    "decimal": f"DECIMAL({DIGITS},{{}})",
+    "date": "DATE",
+    "time": "TIME",
+    "timestamp": "TIMESTAMP",
+    "instant": "TIMESTAMPTZ",
 }
 MEMORY = "512MB"  # that DuckDB may use, mostly to keep what it has read; else nearly all
 PAUSE = 0.1  # seconds between attempts to open a locked file
@@ -70,13 +76,7 @@ def arrow_table(columns: tuple[Column, ...], rows: Rows) -> pyarrow.Table:
     2
     """
     pa = pyarrow_module("an Arrow table")
-    types = {
-        "text": pa.string(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
-    }
-    arrays = [pa.array(rows[column.name], types[column.kind]) for column in columns]
+    arrays = [pa.array(rows[column.name], arrow_type(column.kind)) for column in columns]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
@@ -98,7 +98,7 @@ class DuckDBSink:
         pyarrow_module("a .duckdb file")
         self.path, self._wait = path, wait
         self._connection: Any = None
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
 
     def __str__(self) -> str:
         return self.path
@@ -110,7 +110,7 @@ class DuckDBSink:
 
     def begin(self, table: Table) -> None:
         """Open the file, and create the tables where they are missing."""
-        self._table = table
+        self._wanted = table
         self._connection = self._connected()
         with self._transaction():
             for one in (Table(LOADS, MARK_COLUMNS), table):
@@ -121,7 +121,7 @@ class DuckDBSink:
                     "AND lower(table_name) = lower(?)",
                     [one.name],
                 ).fetchall()
-                check(self, one.name, dict(found), one)
+                self._table = fitted(self, one, dict(found))
 
     def _connected(self) -> Any:
         """Open the file; wait while another process has it open."""
@@ -194,7 +194,7 @@ class DuckDBSink:
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
-        made = arrow_table(self._table.columns, rows)
+        made = arrow_table(self._table.columns, adapted(rows, self._wanted, self._table))
         with self._transaction():
             new = 0
             if made.num_rows:

@@ -13,19 +13,19 @@ from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
     Fields,
-    Kind,
     Mark,
     Rows,
     Table,
-    check,
+    adapted,
+    fitted,
     load_id,
 )
 
 __all__ = ["SQLiteSink"]
 
 CHUNK = 500  # keys that are looked up at a time
-TYPES: dict[Kind, str] = {
-    "text": "TEXT",
+TYPES = {
+    **dict.fromkeys(("text", "decimal", "date", "time", "timestamp", "instant"), "TEXT"),
     "integer": "INTEGER",
     "number": "REAL",
     "boolean": "INTEGER",
@@ -46,7 +46,7 @@ class SQLiteSink:
     def __init__(self, path: str, wait: float) -> None:
         self.path, self._wait = path, wait
         self._connection: sqlite3.Connection | None = None
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
 
     def __str__(self) -> str:
         return self.path
@@ -58,7 +58,7 @@ class SQLiteSink:
 
     def begin(self, table: Table) -> None:
         """Open the file, and create the tables where they are missing."""
-        self._table = table
+        self._wanted = table
         if os.path.isdir(self.path):
             raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
         with self._naming():
@@ -72,7 +72,7 @@ class SQLiteSink:
                 there = self._open.execute(
                     "SELECT name, type FROM pragma_table_info(?)", [one.name]
                 )
-                check(self, one.name, dict(there.fetchall()), one)
+                self._table = fitted(self, one, dict(there.fetchall()), loose=True)
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -140,6 +140,7 @@ class SQLiteSink:
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
         columns = self._table.columns
+        rows = adapted(rows, self._wanted, self._table)
         values = zip(*(rows[column.name] for column in columns), strict=True)
         with self._transaction():
             before = self._open.total_changes
