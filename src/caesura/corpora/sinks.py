@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 from caesura.corpora.columns import plain_text
 from caesura.corpora.files import Name, binary_writing, unpacked_suffix
 from caesura.corpora.kinds import Kind, arrow_type, converted, family, kind_of, united
-from caesura.corpora.temporary import scratch
+from caesura.corpora.temporary import named_errors, scratch, scratch_name
 from caesura.errors import InvalidInput, MissingPackage, TooLarge
 
 __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
@@ -140,7 +140,7 @@ class _Maker:
 
     def sink(self, names: list[str]) -> Sink:
         if self.form == "parquet":
-            return _Parquet(self.file, names, self.types, self.kinds)
+            return _Parquet(self, names)
         if self.form == "xlsx":
             return _Sheet(self.file, names)
         return _Csv(self.file, names, self.separator, self.marked)
@@ -272,19 +272,13 @@ def _type_of(name: str, kept: IO[bytes]) -> Any:
 
 
 class _Parquet:
-    def __init__(
-        self,
-        file: IO[bytes],
-        names: list[str],
-        types: Mapping[str, Any],
-        kinds: Mapping[str, Kind],
-    ) -> None:
+    def __init__(self, made: _Maker, names: list[str]) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        self.arrow, self.names, self.kinds = pyarrow, names, kinds
-        self.schema = pyarrow.schema([(name, types[name]) for name in names])
-        self.writer = parquet.ParquetWriter(file, self.schema)
+        self.arrow, self.names, self.kinds = pyarrow, names, made.kinds
+        self.schema = pyarrow.schema([(name, made.types[name]) for name in names])
+        self.writer = parquet.ParquetWriter(made.file, self.schema)
 
     def write(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -332,8 +326,9 @@ class _Sheet:
         self._append(names)
 
     def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            self._append([row.get(name) for name in self.names])
+        with named_errors(scratch_name()):  # where openpyxl keeps the rows
+            for row in rows:
+                self._append([row.get(name) for name in self.names])
 
     def _append(self, cells: Sequence[Any]) -> None:
         self.count += 1
@@ -383,7 +378,8 @@ class _Sheet:
     def close(self) -> None:
         with scratch() as made:  # which can be sought, unlike a pipe
             self.book.properties.created = self.book.properties.modified = _NEVER
-            self.book.save(made)
+            with named_errors(scratch_name()):
+                self.book.save(made)
             with zipfile.ZipFile(made) as old, scratch() as fixed:
                 with zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
                     for part in old.infolist():  # the same bytes each time
