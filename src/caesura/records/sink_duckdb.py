@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.corpora.kinds import DIGITS, arrow_type
 from caesura.errors import InvalidInput, MissingPackage
 from caesura.records import sql
+from caesura.records.refusals import explained, refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
@@ -133,36 +134,41 @@ class DuckDBSink:
                 return self._duckdb.connect(self.path, config={"memory_limit": MEMORY})
             except self._duckdb.Error as error:
                 if "different configuration" in str(error):  # this process has it open
-                    return self._duckdb.connect(self.path)
+                    with self._naming():
+                        return self._duckdb.connect(self.path)
                 if not _LOCKED.search(str(error)):
-                    raise InvalidInput(_duckdb_message(self.path, error)) from None
+                    raise refusal("into", self.path, error) from error
                 if time.monotonic() >= deadline:
                     pid = re.search(r"PID (\d+)", str(error))
                     who = f" (process {pid[1]})" if pid else ""
                     raise InvalidInput(
                         f"into: {self.path} is open in another process{who}, and DuckDB lets only "
                         "one write at a time; wait until it has ended, or load into another file"
-                    ) from None
+                    ) from error
             time.sleep(PAUSE)
+
+    def _naming(self) -> contextlib.AbstractContextManager[None]:
+        """Name the file in errors of DuckDB."""
+        return explained("into", self.path)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run a block in a transaction."""
-        try:
-            self._open.execute("BEGIN")
-            yield
-            self._open.execute("COMMIT")
-        except BaseException as error:
-            with contextlib.suppress(self._duckdb.Error):
-                self._open.execute("ROLLBACK")
-            if isinstance(error, self._duckdb.Error):
-                raise InvalidInput(_duckdb_message(self.path, error)) from None
-            raise
+        with self._naming():
+            try:
+                self._open.execute("BEGIN")
+                yield
+                self._open.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(self._duckdb.Error):
+                    self._open.execute("ROLLBACK")
+                raise
 
     def mark(self, source: str) -> Mark | None:
         """Return the watermark of an input."""
-        row = self._open.execute(sql.select_mark(), [load_id(self._table.name, source)]).fetchone()
-        return sql.read_mark(row)
+        key = load_id(self._table.name, source)
+        with self._naming():
+            return sql.read_mark(self._open.execute(sql.select_mark(), [key]).fetchone())
 
     def _set_mark(self, mark: Mark) -> None:
         delete, insert = sql.replace_mark()
@@ -188,8 +194,9 @@ class DuckDBSink:
         found = set[str]()
         for at in range(0, len(keys), CHUNK):
             some = list(keys[at : at + CHUNK])
-            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
-            found.update(row[0] for row in rows.fetchall())
+            with self._naming():
+                rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+                found.update(row[0] for row in rows.fetchall())
         return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
@@ -210,11 +217,6 @@ class DuckDBSink:
     def close(self) -> None:
         """Close the file."""
         if self._connection is not None:
-            self._connection.close()
+            with self._naming():
+                self._connection.close()
             self._connection = None
-
-
-def _duckdb_message(path: str, error: Exception) -> str:
-    """Return the message of a DuckDB error on one line."""
-    text = " ".join(str(error).split())
-    return f"into: {path}: {text[:300]}"

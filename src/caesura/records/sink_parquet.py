@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from caesura.corpora.files import replacing
 from caesura.corpora.kinds import family
+from caesura.corpora.temporary import room_for
 from caesura.errors import InvalidInput
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
 from caesura.records.sinks import HOLDS, Column, Fields, Mark, Rows, Table, adapted
@@ -95,8 +96,28 @@ class ParquetSink:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
+            if getattr(error, "errno", None) is None and (broken := self._broken()) is not None:
+                file, cause = broken
+                raise InvalidInput(
+                    f"into: got {file}, expected a file of Parquet that is not damaged; restore it "
+                    f"from a backup, or load into another folder ({' '.join(str(cause).split())})"
+                ) from cause
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            raise InvalidInput(f"into: {self.path}: {reason.lower()}") from None
+            name = getattr(error, "filename", None) or self.path
+            remedy = room_for(error) or "; check its permissions, or give another folder"
+            raise InvalidInput(f"into: {name}: {reason.lower()}{remedy}") from error
+
+    def _broken(self) -> tuple[Path, Exception] | None:
+        """Return the first file of the table that cannot be read, with its error."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for file in self._files():
+            try:
+                pq.ParquetFile(file).read()
+            except (OSError, pa.ArrowException) as error:
+                return file, error
+        return None
 
     def _locked(self) -> IO[bytes]:
         """Lock the folder, or raise if another process holds it; the lock ends with the process."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from caesura.corpora.kinds import DIGITS, Kind, family, scale_of
 from caesura.errors import InvalidInput, MissingPackage
+from caesura.records.refusals import refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
@@ -145,8 +146,7 @@ class SQLAlchemySink:
         try:
             yield
         except self._errors as error:
-            said = str(getattr(error, "orig", None) or error)
-            raise InvalidInput(f"into: {self}: {' '.join(said.split())[:300]}") from None
+            raise refusal("into", self, getattr(error, "orig", None) or error) from error
 
     def _attempted(self, run: Callable[[], T]) -> T:
         """Run a transaction, and repeat it after conflicts."""

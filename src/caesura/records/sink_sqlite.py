@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from caesura.errors import InvalidInput
 from caesura.records import sql
+from caesura.records.refusals import refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
@@ -80,10 +81,7 @@ class SQLiteSink:
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
-            remedy = ""
-            if "locked" in str(error):
-                remedy = ": another process writes to it; wait until it has ended"
-            raise InvalidInput(f"into: {self.path}: SQLite says: {error}{remedy}") from None
+            raise refusal("into", self.path, error) from error
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -133,8 +131,9 @@ class SQLiteSink:
         found = set[str]()
         for at in range(0, len(keys), CHUNK):
             some = list(keys[at : at + CHUNK])
-            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
-            found.update(row[0] for row in rows.fetchall())
+            with self._naming():
+                rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+                found.update(row[0] for row in rows.fetchall())
         return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
