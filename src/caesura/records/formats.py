@@ -75,9 +75,11 @@ def _has_nanoseconds(column: Any) -> bool:
 def arrow_records(batches: Iterable[Any], kinds: Mapping[str, Kind]) -> Iterator[dict[str, Any]]:
     """Yield the rows of Arrow batches, as dicts."""
     for batch in batches:
-        fields = [_in_microseconds(field, kinds[field.name]) for field in batch.schema]
-        columns = [column.cast(field.type) for column, field in zip(batch, fields, strict=True)]
-        yield from type(batch).from_arrays(columns, names=batch.schema.names).to_pylist()
+        for at, field in enumerate(batch.schema):
+            stored = _in_microseconds(field, kinds[field.name])
+            if stored is not field:
+                batch = batch.set_column(at, stored, batch[at].cast(stored.type))
+        yield from batch.to_pylist()
 
 
 def _in_microseconds(field: Any, kind: Kind) -> Any:
