@@ -23,6 +23,8 @@ def target(kind: str, folder: Path, number: int, server: str) -> str:
     if kind == "postgresql":
         query_alone(server, f"CREATE DATABASE kill{number}")
         return server.replace("/postgres?", f"/kill{number}?")
+    if kind == "sqlalchemy":
+        return f"sqlite+pysqlite:///{folder}/target{number}.sqlite3"
     suffix = {"duckdb": "duckdb", "sqlite": "db", "parquet": "parquet"}[kind]
     return str(folder / f"target{number}.{suffix}")
 

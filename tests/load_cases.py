@@ -44,11 +44,11 @@ def _rows(into: str, table: str) -> Iterator[Row]:
         if not list(Path(into).glob(f"{table}-*.parquet")):
             return iter(())
         relation: Any = duckdb.sql(f"SELECT * FROM read_parquet('{files}')")
-        return _named(relation.columns, relation.fetchall())
+        return _dicts(relation)
     if into.endswith(".duckdb"):
         with duckdb.connect(into, read_only=True) as connection:
             relation = connection.sql(f"SELECT * FROM {quoted(table)}")
-            return _named(relation.columns, relation.fetchall())
+            return _dicts(relation)
     if into.endswith(".db"):
         with sqlite3.connect(into) as lite:
             lite.row_factory = sqlite3.Row
@@ -56,8 +56,9 @@ def _rows(into: str, table: str) -> Iterator[Row]:
     return iter([dict(row) for row in query(into, f"SELECT * FROM {quoted(table)}")])
 
 
-def _named(columns: list[str], found: list[tuple[Any, ...]]) -> Iterator[Row]:
-    return iter([dict(zip(columns, row, strict=True)) for row in found])
+def _dicts(relation: Any) -> Iterator[Row]:
+    """Return rows by way of Arrow: Python's duckdb needs pytz to fetch timestamps with a zone."""
+    return iter(relation.to_arrow_table().to_pylist())
 
 
 def query(url: str, text: str) -> list[Any]:

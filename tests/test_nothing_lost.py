@@ -1,5 +1,6 @@
 """Files that cannot be written, processes that are killed, and data that steers a terminal."""
 
+import errno
 import json
 import os
 import resource
@@ -110,6 +111,45 @@ def test_a_limit_of_size_is_found_before_training(folder: Path, tmp_path: Path, 
     assert f"{name}: file too large" in done.stderr
     assert "iteration" not in done.stderr
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("form", ["parquet", "xlsx", "csv"])
+def test_a_table_that_finds_no_room_leaves_nothing(folder: Path, tmp_path: Path, form: str) -> None:
+    """An old file stays; of sheets, the temporary file is too large first, and is named."""
+    texts = tmp_path / "in.txt"
+    texts.write_text("".join(f"{k} Park Lane, York\n" for k in range(3000)))
+    (tmp_path / "out").mkdir()
+    place = tmp_path / "out" / f"new.{form}"
+    place.write_text("old")
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run(
+        [*PROGRAM, "segment", str(folder / "model"), str(texts), "-o", str(place), "--quiet"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: limited(20_000),
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    )
+    assert done.returncode == 1
+    name = f"temporary file in {tmp_path / 'temporary'}" if form == "xlsx" else place
+    assert f"error: {name}: file too large; raise the limit" in done.stderr
+    assert place.read_text() == "old"
+    assert os.listdir(tmp_path / "out") == [place.name]
+    assert os.listdir(tmp_path / "temporary") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "words"),
+    [
+        (errno.ENOSPC, "a.xlsx", "write to another disk"),
+        (errno.EDQUOT, "a.xlsx", "write to another disk"),
+        (errno.ENOSPC, temporary.scratch_name(), "set TMPDIR"),
+        (errno.EACCES, "a.xlsx", ""),
+    ],
+)
+def test_full_disks_have_a_remedy(code: int, name: str, words: str) -> None:
+    said = temporary.room_for(OSError(code, os.strerror(code), name))
+    assert words in said
+    assert bool(words) == bool(said)
 
 
 def test_what_fills_up_later_leaves_the_last_checkpoint(

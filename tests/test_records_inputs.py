@@ -4,7 +4,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -50,16 +50,14 @@ def test_data_in_memory(made: Callable[[Any], Any]) -> None:
 
 def test_values_without_a_type_in_databases_become_text() -> None:
     cells = {
-        "day": date(2020, 2, 1),
-        "price": Decimal("1.10"),
+        "span": timedelta(days=3),
         "raw": b"\x00\xff",
         "tags": ["a", None],
         "nested": {"raw": b"\x01", "day": date(2020, 2, 1)},
     }
     [entry] = input_of(pyarrow.Table.from_pylist([{"text": "a b", **cells}]), Reading())
     assert entry.carried == {
-        "day": "2020-02-01",
-        "price": "1.10",
+        "span": "3 days, 0:00:00",
         "raw": "00ff",
         "tags": '["a", null]',
         "nested": '{"raw": "01", "day": "2020-02-01"}',
@@ -109,16 +107,16 @@ def test_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_values_become_text() -> None:
-    data = [{"text": "a", "on": date(2020, 1, 2), "tags": [1, 2], "big": 2**70}]
+    data = [{"text": "a", "tags": [1, 2], "huge": 10**38, "odd": Decimal("NaN")}]
     [one] = read(data)
-    assert one.carried == {"on": "2020-01-02", "tags": "[1, 2]", "big": str(2**70)}
+    assert one.carried == {"tags": "[1, 2]", "huge": str(10**38), "odd": "NaN"}
 
 
 def test_long_numbers_of_json_keep_their_digits(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"text": "a", "n": {2**63 - 1}, "big": {10**25 + 1}}}\n')
     [one] = read(path)
-    assert one.carried == {"n": 2**63 - 1, "big": str(10**25 + 1)}
+    assert one.carried == {"n": 2**63 - 1, "big": 10**25 + 1}
     path.write_text(f'{{"text": "a", "n": {10**25}, "x": NaN}}\n{{"text": "b"}}\n')
     with pytest.raises(InvalidInput, match="line 1: got invalid JSON"):
         read(path)

@@ -307,8 +307,10 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
 def _user_message(error: Exception) -> str:
     """Return the message of an exception for users."""
     if isinstance(error, OSError) and error.strerror:
+        from caesura.corpora.temporary import room_for
+
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
-        return f"{name}{error.strerror.lower()}"
+        return f"{name}{error.strerror.lower()}{room_for(error)}"
     if isinstance(error, CaesuraError):
         from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
         from caesura.corpora.tables import PASS_SEPARATOR

@@ -21,7 +21,8 @@ from typing import IO, Any, Protocol
 
 from caesura.corpora.columns import plain_text
 from caesura.corpora.files import Name, binary_writing, unpacked_suffix
-from caesura.corpora.temporary import scratch
+from caesura.corpora.kinds import Kind, arrow_type, converted, family, kind_of, united
+from caesura.corpora.temporary import named_errors, scratch, scratch_name
 from caesura.errors import InvalidInput, MissingPackage, TooLarge
 
 __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
@@ -134,11 +135,12 @@ class _Maker:
         self, file: IO[bytes], form: str, types: dict[str, Any], marked: bool, separator: str | None
     ) -> None:
         self.file, self.form, self.types, self.marked = file, form, types, marked
+        self.kinds: dict[str, Kind] = {}  # of columns whose cells are converted
         self.separator = separator or ("\t" if form == "tsv" else ",")
 
     def sink(self, names: list[str]) -> Sink:
         if self.form == "parquet":
-            return _Parquet(self.file, names, self.types)
+            return _Parquet(self, names)
         if self.form == "xlsx":
             return _Sheet(self.file, names)
         return _Csv(self.file, names, self.separator, self.marked)
@@ -153,8 +155,13 @@ class _Maker:
             names = [*(name for name in seen if name not in set(last)), *last]
         if self.form == "parquet":
             for name in names:
-                if name not in self.types:
+                if name in self.types:
+                    continue
+                kind = _exact_kind(name, kept)
+                if kind is None:
                     self.types[name] = _type_of(name, kept)
+                else:
+                    self.kinds[name], self.types[name] = kind, arrow_type(kind)
         sink = self.sink(list(names))
         try:
             for rows in _again(kept):
@@ -234,6 +241,20 @@ class _Csv:
 # ---- Parquet -------------------------------------------------------------------------------------
 
 
+EXACT = {"date", "time", "timestamp", "instant", "decimal"}  # which Arrow guesses with losses
+
+
+def _exact_kind(name: str, kept: IO[bytes]) -> Kind | None:
+    """Return the kind of a column with dates, times or decimals; None for other columns."""
+    kind, exact = None, False
+    for rows in _again(kept):
+        for row in rows:
+            mine = kind_of(row.get(name))
+            exact = exact or family(mine or "") in EXACT
+            kind = kind if kind == "text" else united(kind, mine)
+    return kind if exact else None
+
+
 def _type_of(name: str, kept: IO[bytes]) -> Any:
     """Return an Arrow type for all cells of a column; strings if nothing else fits."""
     import pyarrow
@@ -251,13 +272,13 @@ def _type_of(name: str, kept: IO[bytes]) -> Any:
 
 
 class _Parquet:
-    def __init__(self, file: IO[bytes], names: list[str], types: Mapping[str, Any]) -> None:
+    def __init__(self, made: _Maker, names: list[str]) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        self.arrow, self.names = pyarrow, names
-        self.schema = pyarrow.schema([(name, types[name]) for name in names])
-        self.writer = parquet.ParquetWriter(file, self.schema)
+        self.arrow, self.names, self.kinds = pyarrow, names, made.kinds
+        self.schema = pyarrow.schema([(name, made.types[name]) for name in names])
+        self.writer = parquet.ParquetWriter(made.file, self.schema)
 
     def write(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -265,6 +286,8 @@ class _Parquet:
         arrays = []
         for field in self.schema:
             cells = [row.get(field.name) for row in rows]
+            if field.name in self.kinds:
+                cells = [converted(cell, self.kinds[field.name]) for cell in cells]
             if field.type == self.arrow.string():
                 cells = [None if cell is None else csv_cell(cell) for cell in cells]
             try:
@@ -285,7 +308,6 @@ class _Parquet:
 
 # ---- Excel ---------------------------------------------------------------------------------------
 
-_SOME_DAY = rb"\g<1>1980-01-01T00:00:00Z"
 _MODIFIED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")
 _NEVER = datetime.datetime(1980, 1, 1)
 _OF_SHEETS = (str, int, float, bool, datetime.datetime, datetime.date, datetime.time)
@@ -304,8 +326,9 @@ class _Sheet:
         self._append(names)
 
     def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            self._append([row.get(name) for name in self.names])
+        with named_errors(scratch_name()):  # where openpyxl keeps the rows
+            for row in rows:
+                self._append([row.get(name) for name in self.names])
 
     def _append(self, cells: Sequence[Any]) -> None:
         self.count += 1
@@ -322,8 +345,8 @@ class _Sheet:
 
         if value is None or (isinstance(value, float) and value != value):
             return None
-        if isinstance(value, decimal.Decimal):
-            value = float(value)
+        if isinstance(value, decimal.Decimal) and decimal.Decimal(str(float(value))) == value:
+            value = float(value)  # others have more digits than Excel, and become text
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             value = value.isoformat()
         if not isinstance(value, _OF_SHEETS):
@@ -355,7 +378,8 @@ class _Sheet:
     def close(self) -> None:
         with scratch() as made:  # which can be sought, unlike a pipe
             self.book.properties.created = self.book.properties.modified = _NEVER
-            self.book.save(made)
+            with named_errors(scratch_name()):
+                self.book.save(made)
             with zipfile.ZipFile(made) as old, scratch() as fixed:
                 with zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
                     for part in old.infolist():  # the same bytes each time

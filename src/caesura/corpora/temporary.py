@@ -7,6 +7,7 @@ it. One without a lock was left behind: the next process that writes the same na
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import io
 import os
@@ -19,8 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
-__all__ = ["Beside", "check_writable", "named_errors", "opened", "scratch"]
+__all__ = ["Beside", "check_writable", "named_errors", "opened", "room_for", "scratch"]
+__all__ += ["scratch_name"]
 
+_SCRATCH = "temporary file in "
 _OURS = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.old)?", re.DOTALL)
 
 
@@ -61,6 +64,32 @@ def opened(path: Path, mode: str, shown: str) -> IO[bytes]:
     return cast(IO[bytes], io.BufferedWriter(raw))
 
 
+def room_for(error: BaseException) -> str:
+    """Return what to do about a full disk; empty for other errors.
+
+    Examples
+    --------
+    >>> room_for(OSError(errno.ENOSPC, "No space left on device", "a.xlsx"))
+    '; make room there, or write to another disk'
+    >>> room_for(ValueError("a"))
+    ''
+    """
+    if not isinstance(error, OSError):
+        return ""
+    if error.errno == errno.EFBIG:
+        return "; raise the limit on the size of files (ulimit -f), or write to another disk"
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return ""
+    if str(error.filename or "").startswith(_SCRATCH):
+        return "; make room there, or set TMPDIR to a folder on another disk"
+    return "; make room there, or write to another disk"
+
+
+def scratch_name() -> str:
+    """Return what errors call temporary files: their folder."""
+    return f"{_SCRATCH}{tempfile.gettempdir()}"
+
+
 def scratch() -> IO[bytes]:
     """Return an unnamed temporary file; errors name its folder.
 
@@ -77,7 +106,7 @@ def scratch() -> IO[bytes]:
     number, name = tempfile.mkstemp(prefix="caesura-")
     os.unlink(name)
     raw = _Named(number, "r+b")
-    raw.shown = f"temporary file in {os.path.dirname(name)}"
+    raw.shown = scratch_name()
     return cast(IO[bytes], io.BufferedRandom(raw))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from caesura.corpora.files import unpacked_suffix
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.records.inputs import Reading, input_of
+from caesura.records.refusals import known_reason, refusal
 from caesura.records.sinks import sink_for
 from caesura.records.sql import quoted
 
@@ -59,7 +60,9 @@ def stored_values(place: str | os.PathLike[str], table: str, column: str) -> lis
         said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
         shown = str(sink_for(name)) if "://" in name else name
         what = f"a table {table!r} with a column {column!r}"
-        raise InvalidInput(f"{shown}: expected {what}; check the names ({said})") from None
+        if known_reason(error):
+            raise refusal("place", shown, error) from error
+        raise InvalidInput(f"{shown}: expected {what}; check the names ({said})") from error
 
 
 def is_table(name: str) -> bool:

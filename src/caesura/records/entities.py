@@ -12,6 +12,7 @@ Texts that arrive later are linked to what is there, so that the tables grow and
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 from caesura.errors import InvalidInput, message
 from caesura.records.blocking import folded
 from caesura.records.linking import Linker
+from caesura.records.refusals import explained, known_reason
 from caesura.records.sql import quoted
 
 __all__ = ["Schema", "Stored", "split_names", "store_entities"]
@@ -142,16 +144,18 @@ def store_entities(
             expected = f"labels of the model, which are {', '.join(labels)}"
             raise InvalidInput(message("schema", field, expected, "correct the label"))
     store = _Store(connection, schema, labels)
-    store.begin()
-    try:
-        store.create()
-        known = store.read()
-        result = known.add(linker, model, store.unseen(texts), n)
-        store.write(known)
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.commit()
+    with explained("connection", connection):
+        store.begin()
+        try:
+            store.create()
+            known = store.read()
+            result = known.add(linker, model, store.unseen(texts), n)
+            store.write(known)
+            connection.commit()
+        except BaseException:
+            with contextlib.suppress(Exception):  # what went wrong first counts
+                connection.rollback()
+            raise
     return result
 
 
@@ -229,6 +233,8 @@ class _Store:
         try:
             self._run("BEGIN TRANSACTION")
         except Exception as error:  # each database has exceptions of its own
+            if "transaction" not in str(error) or known_reason(error):
+                raise
             expected = "one without an open transaction"
             remedy = f"call its commit() first ({error})"
             raise InvalidInput(message("connection", self.connection, expected, remedy)) from error

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from caesura.corpora.columns import checked_names
 from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
+from caesura.corpora.kinds import Kind, arrow_kind
 from caesura.corpora.sheets import read_xlsx
 from caesura.corpora.tables import csv_rows
 from caesura.errors import InvalidInput, message
 from caesura.records.sink_duckdb import pyarrow_module
-from caesura.records.sinks import Kind
 
 __all__ = ["Raw", "arrow_kinds", "arrow_of", "arrow_records", "checked", "csv_records", "form_of"]
 __all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
@@ -42,24 +42,57 @@ def arrow_of(source: Any) -> Any:
     return pa.table(source)
 
 
-def arrow_kinds(schema: Any) -> dict[str, Kind]:
-    """Return the column kinds of an Arrow table; unsupported ones become text."""
-    import pyarrow.types as types
+def arrow_kinds(schema: Any, batches: Callable[[list[str]], Iterable[Any]]) -> dict[str, Kind]:
+    """Return the column kinds of an Arrow table.
 
-    def kind(one: Any) -> Kind:
-        if types.is_boolean(one):
-            return "boolean"
-        if types.is_integer(one) and not types.is_uint64(one):
-            return "integer"
-        return "number" if types.is_floating(one) else "text"
+    Databases have microseconds: columns with finer values become text.
 
-    return {field.name: kind(field.type) for field in schema}
+    Parameters
+    ----------
+    schema : Schema
+        The schema.
+    batches : callable
+        Returns the batches of some columns.
+    """
+    kinds = {field.name: arrow_kind(field.type) for field in schema}
+    fine = [field.name for field in schema if getattr(field.type, "unit", "") == "ns"]
+    fine = [name for name in fine if kinds[name] != "text"]
+    for batch in batches(fine) if fine else ():
+        kinds |= {name: "text" for name in fine if _has_nanoseconds(batch[name])}
+    return kinds
 
 
-def arrow_records(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _has_nanoseconds(column: Any) -> bool:
+    """Return whether a value is not a whole number of microseconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = column.cast(pa.int64())
+    cut = pc.multiply(pc.divide(whole, 1000), 1000)
+    return bool(pc.any(pc.not_equal(whole, cut)).as_py())
+
+
+def arrow_records(batches: Iterable[Any], kinds: Mapping[str, Kind]) -> Iterator[dict[str, Any]]:
     """Yield the rows of Arrow batches, as dicts."""
     for batch in batches:
+        for at, field in enumerate(batch.schema):
+            stored = _in_microseconds(field, kinds[field.name])
+            if stored is not field:
+                batch = batch.set_column(at, stored, batch[at].cast(stored.type))
         yield from batch.to_pylist()
+
+
+def _in_microseconds(field: Any, kind: Kind) -> Any:
+    """Return a field of nanoseconds as one of microseconds, or of text; others as they are."""
+    import pyarrow as pa
+
+    if getattr(field.type, "unit", "") != "ns" or pa.types.is_duration(field.type):
+        return field
+    if kind == "text":
+        return field.with_type(pa.string())
+    if kind == "time":
+        return field.with_type(pa.time64("us"))
+    return field.with_type(pa.timestamp("us", field.type.tz))
 
 
 def form_of(path: Name) -> str:

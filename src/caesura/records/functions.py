@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.errors import InvalidInput, message
 from caesura.extraction import BETWEEN
 from caesura.records.layout import Layout, check_threshold, doubtful, layout_of
+from caesura.records.refusals import known_reason, refusal
 from caesura.records.sink_duckdb import duckdb_module, pyarrow_module
 from caesura.records.sql import quoted
 from caesura.records.versions import labels_of, model_of
@@ -58,7 +59,7 @@ def register(
     """
     duckdb = duckdb_module("register")
     pa = pyarrow_module("register")
-    if not hasattr(connection, "create_function"):
+    if not hasattr(connection, "remove_function"):  # sqlite3 has the other one
         expected = "a connection of duckdb"
         raise InvalidInput(message("connection", connection, expected, "pass duckdb.connect(...)"))
     check_threshold(threshold)
@@ -82,7 +83,9 @@ def register(
         create: Any = connection.create_function  # its types know no names of kinds
         create(name, segment, ["VARCHAR"], kind, type="arrow", null_handling="special")
     except duckdb.Error as error:
-        raise InvalidInput(f"name: got {name!r}: {' '.join(str(error).split())}") from None
+        if known_reason(error):
+            raise refusal("connection", connection, error) from error
+        raise InvalidInput(f"name: got {name!r}: {' '.join(str(error).split())}") from error
 
 
 def _struct(record: Any, layout: Layout, threshold: float) -> dict[str, Any]:

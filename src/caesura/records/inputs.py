@@ -8,16 +8,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose, plain_text
+from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
+from caesura.corpora.kinds import Kind, converted, kind_of, settled, united
 from caesura.corpora.tables import check_separator
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
@@ -35,13 +35,11 @@ from caesura.records.formats import (
 )
 from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
-from caesura.records.sinks import Kind
 
 __all__ = ["Entry", "Input", "Reading", "Survey", "file_records", "input_of", "surveyed"]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
 KEPT = 5  # errors about records that were left out
-LARGEST = 2**63 - 1  # of whole numbers in databases
 
 
 class Reading(NamedTuple):
@@ -174,41 +172,19 @@ class _Seen:
             self.first.append(one)
         for name, value in one.items():
             if not self.known:
-                self.kinds[name] = _joined(self.kinds.get(name), value)
-
-
-def _joined(kind: Kind | None, value: Any) -> Kind | None:
-    """Return the kind of a column after one more value."""
-    if value is None or kind == "text":
-        return kind
-    mine: Kind = "text"
-    if isinstance(value, bool):
-        mine = "boolean"
-    elif isinstance(value, int):
-        mine = "integer" if -LARGEST <= value <= LARGEST else "text"
-    elif isinstance(value, float):
-        mine = "number"
-    if kind is None or kind == mine:
-        return mine
-    return "number" if {kind, mine} == {"integer", "number"} else "text"
+                kind = self.kinds.get(name)
+                self.kinds[name] = kind if kind == "text" else united(kind, kind_of(value))
 
 
 def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
     """Convert a value to the kind of its column."""
-    if value is None:
-        return None
-    if kind != "text":
-        if kind not in (_joined(None, value), _joined(kind, value)):
-            raise InvalidInput(
-                f"{place}: got {value!r} in column {name!r}, expected a value like those before "
-                f"({kind}); make them all strings, or leave the column out with carry"
-            )
-        return float(value) if kind == "number" else value
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict | list | bool | int | float):
-        return json.dumps(value, ensure_ascii=False, default=plain_text)
-    return plain_text(value)
+    try:
+        return converted(value, kind)
+    except ValueError:
+        raise InvalidInput(
+            f"{place}: got {value!r} in column {name!r}, expected a value like those before "
+            f"({kind}); make them all strings, or leave the column out with carry"
+        ) from None
 
 
 def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, bool]:
@@ -228,7 +204,7 @@ def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, 
 
 def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict[str, Kind]:
     """Return the carried columns with their kinds."""
-    kinds: dict[str, Kind] = {one: kind or "text" for one, kind in seen.kinds.items()}
+    kinds: dict[str, Kind] = {one: settled(kind) for one, kind in seen.kinds.items()}
     kinds.pop(text or "", None)
     wanted = list(kinds) if reading.carry is None else list(reading.carry)
     for option, one in [("id_column", reading.id)] + [("carry", one) for one in wanted]:
@@ -259,12 +235,13 @@ def input_of(source: Any, reading: Reading) -> Input:
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = arrow_of(source)
+        kinds = arrow_kinds(table.schema, lambda names: table.select(names).to_batches())
         return Input(
             name,
-            lambda: arrow_records(table.to_batches(PEEK)),
+            lambda: arrow_records(table.to_batches(PEEK), kinds),
             reading,
             table.num_rows,
-            kinds=arrow_kinds(table.schema),
+            kinds=kinds,
         )
     if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
         expected = "a file, a DataFrame, an Arrow table, or a list of texts or of dicts"
@@ -330,13 +307,14 @@ def _parquet_records(path: str) -> Found:
 
     try:
         with pq.ParquetFile(path) as file:
-            total, kinds = file.metadata.num_rows, arrow_kinds(file.schema_arrow)
+            total = file.metadata.num_rows
+            kinds = arrow_kinds(file.schema_arrow, lambda names: file.iter_batches(columns=names))
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f"{path}: {error}; give a file of Parquet") from None
 
     def records() -> Iterator[Raw]:
         with pq.ParquetFile(path) as file:
-            yield from arrow_records(file.iter_batches(PEEK))
+            yield from arrow_records(file.iter_batches(PEEK), kinds)
 
     return records, total, kinds
 
@@ -362,15 +340,8 @@ class Survey(NamedTuple):
         """
         kinds = dict(self.kinds)
         for name, kind in other.kinds.items():
-            kinds[name] = _both(kinds.get(name), kind)
+            kinds[name] = united(kinds.get(name), kind)
         return self._replace(records=self.records + other.records, kinds=kinds)
-
-
-def _both(a: Kind | None, b: Kind | None) -> Kind | None:
-    """Return the kind of a column with values of two kinds."""
-    if a is None or b is None or a == b:
-        return a or b
-    return "number" if {a, b} == {"integer", "number"} else "text"
 
 
 def surveyed(path: Name, form: str, reading: Reading, name: str, first: bool) -> Survey:

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from caesura.corpora.kinds import Kind
 from caesura.errors import InvalidInput, message
 from caesura.extraction import BETWEEN, Record
-from caesura.records.sinks import LOADS, Column, Kind, Table
+from caesura.records.sinks import LOADS, Column, Table
 
 __all__ = ["Cells", "Item", "Layout", "Stamp", "doubtful", "layout_of", "row_id", "rows_of"]
 __all__ += ["check_threshold", "storable"]

@@ -191,7 +191,7 @@ def load(
             raise InvalidInput(message("known", known, "KnownValues", remedy))
         loaded = known.attach(loaded)
     sink = sink_for(into, wait) if isinstance(into, str | os.PathLike) else into
-    if not hasattr(sink, "begin"):
+    if not all(hasattr(sink, name) for name in ("begin", "mark", "write", "close")):
         expected = "the name of a file or folder, the URL of a database, or a Sink"
         raise InvalidInput(message("into", into, expected, "pass 'references.duckdb'"))
     run = Run(loaded, given, layout, stamp, constraints, splitter(split), sink, known)

@@ -19,6 +19,7 @@ from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.features import Dictionary, Lexicon, SegmentFeature, Similar
 from caesura.models.lexicons import lexicons_in, with_lexicons
 from caesura.records.blocking import WordIndex, folded
+from caesura.records.refusals import known_reason, refusal
 from caesura.records.sql import quoted
 
 __all__ = ["KnownValues", "Match"]
@@ -122,6 +123,8 @@ class KnownValues:
             except CaesuraError:
                 raise
             except Exception as error:  # each database has exceptions of its own
+                if known_reason(error):
+                    raise refusal("connection", connection, error) from error
                 expected = f"a table {table!r} with a column {column!r}"
                 said = str(error).split("\n")[0]  # without the query
                 remedy = f"check the names ({said})"

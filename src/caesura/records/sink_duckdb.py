@@ -9,18 +9,20 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from caesura.corpora.kinds import DIGITS, arrow_type
 from caesura.errors import InvalidInput, MissingPackage
 from caesura.records import sql
+from caesura.records.refusals import explained, refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
     Column,
     Fields,
-    Kind,
     Mark,
     Rows,
     Table,
-    check,
+    adapted,
+    fitted,
     load_id,
 )
 
@@ -31,11 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["DuckDBSink", "arrow_table", "duckdb_module", "pyarrow_module"]
 
 CHUNK = 500  # keys that are looked up at a time
-TYPES: dict[Kind, str] = {
+TYPES = {
     "text": "VARCHAR",
     "integer": "BIGINT",
     "number": "DOUBLE",
     "boolean": "BOOLEAN",
+    "decimal": f"DECIMAL({DIGITS},{{}})",
+    "date": "DATE",
+    "time": "TIME",
+    "timestamp": "TIMESTAMP",
+    "instant": "TIMESTAMPTZ",
 }
 MEMORY = "512MB"  # that DuckDB may use, mostly to keep what it has read; else nearly all
 PAUSE = 0.1  # seconds between attempts to open a locked file
@@ -70,13 +77,7 @@ def arrow_table(columns: tuple[Column, ...], rows: Rows) -> pyarrow.Table:
     2
     """
     pa = pyarrow_module("an Arrow table")
-    types = {
-        "text": pa.string(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
-    }
-    arrays = [pa.array(rows[column.name], types[column.kind]) for column in columns]
+    arrays = [pa.array(rows[column.name], arrow_type(column.kind)) for column in columns]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
@@ -98,7 +99,7 @@ class DuckDBSink:
         pyarrow_module("a .duckdb file")
         self.path, self._wait = path, wait
         self._connection: Any = None
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
 
     def __str__(self) -> str:
         return self.path
@@ -110,7 +111,7 @@ class DuckDBSink:
 
     def begin(self, table: Table) -> None:
         """Open the file, and create the tables where they are missing."""
-        self._table = table
+        self._wanted = table
         self._connection = self._connected()
         with self._transaction():
             for one in (Table(LOADS, MARK_COLUMNS), table):
@@ -121,7 +122,7 @@ class DuckDBSink:
                     "AND lower(table_name) = lower(?)",
                     [one.name],
                 ).fetchall()
-                check(self, one.name, dict(found), one)
+                self._table = fitted(self, one, dict(found))
 
     def _connected(self) -> Any:
         """Open the file; wait while another process has it open."""
@@ -133,36 +134,41 @@ class DuckDBSink:
                 return self._duckdb.connect(self.path, config={"memory_limit": MEMORY})
             except self._duckdb.Error as error:
                 if "different configuration" in str(error):  # this process has it open
-                    return self._duckdb.connect(self.path)
+                    with self._naming():
+                        return self._duckdb.connect(self.path)
                 if not _LOCKED.search(str(error)):
-                    raise InvalidInput(_duckdb_message(self.path, error)) from None
+                    raise refusal("into", self.path, error) from error
                 if time.monotonic() >= deadline:
                     pid = re.search(r"PID (\d+)", str(error))
                     who = f" (process {pid[1]})" if pid else ""
                     raise InvalidInput(
                         f"into: {self.path} is open in another process{who}, and DuckDB lets only "
                         "one write at a time; wait until it has ended, or load into another file"
-                    ) from None
+                    ) from error
             time.sleep(PAUSE)
+
+    def _naming(self) -> contextlib.AbstractContextManager[None]:
+        """Name the file in errors of DuckDB."""
+        return explained("into", self.path)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         """Run a block in a transaction."""
-        try:
-            self._open.execute("BEGIN")
-            yield
-            self._open.execute("COMMIT")
-        except BaseException as error:
-            with contextlib.suppress(self._duckdb.Error):
-                self._open.execute("ROLLBACK")
-            if isinstance(error, self._duckdb.Error):
-                raise InvalidInput(_duckdb_message(self.path, error)) from None
-            raise
+        with self._naming():
+            try:
+                self._open.execute("BEGIN")
+                yield
+                self._open.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(self._duckdb.Error):
+                    self._open.execute("ROLLBACK")
+                raise
 
     def mark(self, source: str) -> Mark | None:
         """Return the watermark of an input."""
-        row = self._open.execute(sql.select_mark(), [load_id(self._table.name, source)]).fetchone()
-        return sql.read_mark(row)
+        key = load_id(self._table.name, source)
+        with self._naming():
+            return sql.read_mark(self._open.execute(sql.select_mark(), [key]).fetchone())
 
     def _set_mark(self, mark: Mark) -> None:
         delete, insert = sql.replace_mark()
@@ -188,13 +194,14 @@ class DuckDBSink:
         found = set[str]()
         for at in range(0, len(keys), CHUNK):
             some = list(keys[at : at + CHUNK])
-            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
-            found.update(row[0] for row in rows.fetchall())
+            with self._naming():
+                rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+                found.update(row[0] for row in rows.fetchall())
         return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
-        made = arrow_table(self._table.columns, rows)
+        made = arrow_table(self._table.columns, adapted(rows, self._wanted, self._table))
         with self._transaction():
             new = 0
             if made.num_rows:
@@ -210,11 +217,6 @@ class DuckDBSink:
     def close(self) -> None:
         """Close the file."""
         if self._connection is not None:
-            self._connection.close()
+            with self._naming():
+                self._connection.close()
             self._connection = None
-
-
-def _duckdb_message(path: str, error: Exception) -> str:
-    """Return the message of a DuckDB error on one line."""
-    text = " ".join(str(error).split())
-    return f"into: {path}: {text[:300]}"

@@ -19,9 +19,11 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from caesura.corpora.files import replacing
+from caesura.corpora.kinds import family
+from caesura.corpora.temporary import room_for
 from caesura.errors import InvalidInput
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
-from caesura.records.sinks import Fields, Mark, Rows, Table
+from caesura.records.sinks import HOLDS, Column, Fields, Mark, Rows, Table, adapted
 
 try:
     import fcntl
@@ -49,7 +51,7 @@ class ParquetSink:
     def __init__(self, path: str, wait: float = 0.0) -> None:
         pyarrow_module("a folder of Parquet files")
         self.path, self._wait = Path(path), wait
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
         self._lock: IO[bytes] | None = None
 
     def __str__(self) -> str:
@@ -59,7 +61,7 @@ class ParquetSink:
         """Create the folder, and check that its files have the columns of the table."""
         import pyarrow.parquet as pq
 
-        self._table = table
+        self._table = self._wanted = table
         with self._naming():
             if self.path.exists() and not self.path.is_dir():
                 raise InvalidInput(
@@ -68,12 +70,19 @@ class ParquetSink:
                 )
             self.path.mkdir(parents=False, exist_ok=True)
             self._lock = self._locked()
-            wanted = arrow_table(table.columns, {one.name: [] for one in table.columns}).schema
-            for file in self._files():
+            for number, file in enumerate(self._files()):
                 schema = pq.read_schema(file).remove_metadata()
+                if number == 0:
+                    self._table = _with_texts(table, schema)
+                    names = [one.name for one in table.columns]
+                    wanted = arrow_table(self._table.columns, {name: [] for name in names}).schema
                 if not schema.equals(wanted):
                     missing = [name for name in wanted.names if name not in schema.names]
                     what = f"without the columns {', '.join(missing)}" if missing else "with others"
+                    odd = [one for one in wanted if not missing and one not in list(schema)]
+                    if odd:
+                        was = schema.field(odd[0].name).type
+                        what = f"with a column {odd[0].name} of type {was} instead of {odd[0].type}"
                     raise InvalidInput(
                         f"table: got {table.name!r}, of which {file} exists {what}; "
                         "load into another table or folder"
@@ -87,8 +96,28 @@ class ParquetSink:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
+            if getattr(error, "errno", None) is None and (broken := self._broken()) is not None:
+                file, cause = broken
+                raise InvalidInput(
+                    f"into: got {file}, expected a file of Parquet that is not damaged; restore it "
+                    f"from a backup, or load into another folder ({' '.join(str(cause).split())})"
+                ) from cause
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-            raise InvalidInput(f"into: {self.path}: {reason.lower()}") from None
+            name = getattr(error, "filename", None) or self.path
+            remedy = room_for(error) or "; check its permissions, or give another folder"
+            raise InvalidInput(f"into: {name}: {reason.lower()}{remedy}") from error
+
+    def _broken(self) -> tuple[Path, Exception] | None:
+        """Return the first file of the table that cannot be read, with its error."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for file in self._files():
+            try:
+                pq.ParquetFile(file).read()
+            except (OSError, pa.ArrowException) as error:
+                return file, error
+        return None
 
     def _locked(self) -> IO[bytes]:
         """Lock the folder, or raise if another process holds it; the lock ends with the process."""
@@ -172,7 +201,7 @@ class ParquetSink:
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Write a file with rows and the watermark."""
-        made: Any = arrow_table(self._table.columns, rows)
+        made: Any = arrow_table(self._table.columns, adapted(rows, self._wanted, self._table))
         with self._naming():
             parts = self._parts(mark.source)
             made = self._new(made, parts)
@@ -235,6 +264,17 @@ def _differing(before: Any, after: Any) -> int:
     import pyarrow.compute as pc
 
     return int(pc.sum(pc.not_equal(before, after)).as_py() or 0)
+
+
+def _with_texts(table: Table, schema: Any) -> Table:
+    """Return a table with text for dates, times and decimals that files have as text."""
+    texts = {field.name for field in schema if str(field.type) == "string"}
+
+    def kept(column: Column) -> Column:
+        text = column.name in texts and family(column.kind) in HOLDS["text"]
+        return column._replace(kind="text") if text else column
+
+    return table._replace(columns=tuple(map(kept, table.columns)))
 
 
 def _safe(name: str) -> str:

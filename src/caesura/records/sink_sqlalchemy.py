@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from caesura.corpora.kinds import DIGITS, Kind, family, scale_of
 from caesura.errors import InvalidInput, MissingPackage
+from caesura.records.refusals import refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
@@ -19,7 +21,8 @@ from caesura.records.sinks import (
     Mark,
     Rows,
     Table,
-    check,
+    adapted,
+    fitted,
     load_id,
 )
 from caesura.records.sql import quoted
@@ -74,14 +77,14 @@ class SQLAlchemySink:
         self._engine: Any = None
         self._rows: Any = None
         self._marks: Any = None
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
 
     def __str__(self) -> str:
         return self._url.render_as_string(hide_password=True)
 
     def begin(self, table: Table) -> None:
         """Connect, and create the tables where they are missing."""
-        self._table = table
+        self._table = self._wanted = table
         self._engine = self._connected()
         metadata = self._sa.MetaData()
         self._rows = self._described(table, metadata)
@@ -93,11 +96,13 @@ class SQLAlchemySink:
 
         def there(name: str) -> dict[str, str]:
             columns = self._sa.inspect(self._engine).get_columns(name)
-            return {one["name"]: str(one["type"]) for one in columns}
+            return {one["name"]: _type_name(one["type"]) for one in columns}
 
         self._attempted(created)
         for one in (Table(LOADS, MARK_COLUMNS), table):
-            check(self, one.name, self._attempted(functools.partial(there, one.name)), one)
+            found = self._attempted(functools.partial(there, one.name))
+            self._table = fitted(self, one, found, loose=self._engine.dialect.name == "sqlite")
+        self._rows = self._described(self._table, self._sa.MetaData())
 
     def _connected(self) -> Any:
         """Return an engine, or raise if the database does not respond."""
@@ -119,19 +124,11 @@ class SQLAlchemySink:
 
     def _described(self, table: Table, metadata: Any) -> Any:
         """Return a table as a SQLAlchemy object with column keys c0, c1, ..."""
-        from sqlalchemy.dialects.mysql import LONGTEXT
-
-        sa, long = self._sa, LONGTEXT()  # their TEXT ends after 64 KB
-        types = {
-            "text": sa.Text().with_variant(long, "mysql", "mariadb"),
-            "integer": sa.BigInteger(),
-            "number": sa.Double(),
-            "boolean": sa.Boolean(),
-        }
+        sa, types = self._sa, _column_types()
 
         def column(k: int, one: Column) -> Any:
             main = k == 0
-            kind = sa.String(KEY_LENGTH) if main else types[one.kind]
+            kind = sa.String(KEY_LENGTH) if main else types[family(one.kind)](one.kind)
             return sa.Column(one.name, kind, key=f"c{k}", primary_key=main, quote=True)
 
         columns = (column(k, one) for k, one in enumerate(table.columns))
@@ -149,8 +146,7 @@ class SQLAlchemySink:
         try:
             yield
         except self._errors as error:
-            said = str(getattr(error, "orig", None) or error)
-            raise InvalidInput(f"into: {self}: {' '.join(said.split())[:300]}") from None
+            raise refusal("into", self, getattr(error, "orig", None) or error) from error
 
     def _attempted(self, run: Callable[[], T]) -> T:
         """Run a transaction, and repeat it after conflicts."""
@@ -229,6 +225,7 @@ class SQLAlchemySink:
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
         keys = [column.name for column in self._table.columns]
+        rows = adapted(rows, self._wanted, self._table)
         values = list(zip(*(rows[name] for name in keys), strict=True))
 
         def written() -> int:
@@ -291,3 +288,34 @@ class SQLAlchemySink:
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
+
+
+def _column_types() -> dict[str, Callable[[Kind], Any]]:
+    """Return what makes the types of columns, by the family of their kinds."""
+    import sqlalchemy as sa
+    from sqlalchemy.dialects import mysql
+
+    def exact(type_: Any, other: Any) -> Any:
+        """Return a type that SQLite, which has none like it, has as text, and MySQL otherwise."""
+        return type_.with_variant(sa.Text(), "sqlite").with_variant(other, "mysql", "mariadb")
+
+    def decimal(kind: Kind) -> Any:
+        limited = sa.Numeric(DIGITS, scale_of(kind))
+        return exact(limited, limited).with_variant(sa.Numeric(), "postgresql")
+
+    return {
+        "text": lambda _: sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb"),  # not 64 KB
+        "integer": lambda _: sa.BigInteger(),
+        "number": lambda _: sa.Double(),
+        "boolean": lambda _: sa.Boolean(),
+        "decimal": decimal,
+        "date": lambda _: exact(sa.Date(), sa.Date()),
+        "time": lambda _: exact(sa.Time(), mysql.TIME(fsp=6)),  # not to the second
+        "timestamp": lambda _: exact(sa.DateTime(), mysql.DATETIME(fsp=6)),
+        "instant": lambda _: exact(sa.DateTime(timezone=True), mysql.LONGTEXT()),  # it has no zones
+    }
+
+
+def _type_name(type_: Any) -> str:
+    """Return the name of a type, with its time zone."""
+    return f"{type_} with time zone" if getattr(type_, "timezone", False) else str(type_)

@@ -9,23 +9,24 @@ from collections.abc import Iterator, Sequence
 
 from caesura.errors import InvalidInput
 from caesura.records import sql
+from caesura.records.refusals import refusal
 from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
     Fields,
-    Kind,
     Mark,
     Rows,
     Table,
-    check,
+    adapted,
+    fitted,
     load_id,
 )
 
 __all__ = ["SQLiteSink"]
 
 CHUNK = 500  # keys that are looked up at a time
-TYPES: dict[Kind, str] = {
-    "text": "TEXT",
+TYPES = {
+    **dict.fromkeys(("text", "decimal", "date", "time", "timestamp", "instant"), "TEXT"),
     "integer": "INTEGER",
     "number": "REAL",
     "boolean": "INTEGER",
@@ -46,7 +47,7 @@ class SQLiteSink:
     def __init__(self, path: str, wait: float) -> None:
         self.path, self._wait = path, wait
         self._connection: sqlite3.Connection | None = None
-        self._table = Table("", ())
+        self._table = self._wanted = Table("", ())
 
     def __str__(self) -> str:
         return self.path
@@ -58,7 +59,7 @@ class SQLiteSink:
 
     def begin(self, table: Table) -> None:
         """Open the file, and create the tables where they are missing."""
-        self._table = table
+        self._wanted = table
         if os.path.isdir(self.path):
             raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
         with self._naming():
@@ -72,7 +73,7 @@ class SQLiteSink:
                 there = self._open.execute(
                     "SELECT name, type FROM pragma_table_info(?)", [one.name]
                 )
-                check(self, one.name, dict(there.fetchall()), one)
+                self._table = fitted(self, one, dict(there.fetchall()), loose=True)
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -80,10 +81,7 @@ class SQLiteSink:
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
-            remedy = ""
-            if "locked" in str(error):
-                remedy = ": another process writes to it; wait until it has ended"
-            raise InvalidInput(f"into: {self.path}: SQLite says: {error}{remedy}") from None
+            raise refusal("into", self.path, error) from error
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -133,13 +131,15 @@ class SQLiteSink:
         found = set[str]()
         for at in range(0, len(keys), CHUNK):
             some = list(keys[at : at + CHUNK])
-            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
-            found.update(row[0] for row in rows.fetchall())
+            with self._naming():
+                rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+                found.update(row[0] for row in rows.fetchall())
         return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
         columns = self._table.columns
+        rows = adapted(rows, self._wanted, self._table)
         values = zip(*(rows[column.name] for column in columns), strict=True)
         with self._transaction():
             before = self._open.total_changes

@@ -17,8 +17,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from caesura.corpora.kinds import Kind, as_text, family, scale_of
 from caesura.errors import InvalidInput, message
 
 __all__ = [
@@ -30,12 +31,12 @@ __all__ = [
     "Rows",
     "Sink",
     "Table",
-    "check",
+    "adapted",
+    "fitted",
     "load_id",
 ]
 __all__ += ["sink_for"]
 
-Kind = Literal["text", "integer", "number", "boolean"]
 Rows = Mapping[str, Sequence[Any]]  # the values of each column, all of the same length
 Fields = Sequence[tuple[str, str]]  # of each label: the columns of its start and its probability
 LOADS = "caesura_loads"  # the table of watermarks
@@ -208,37 +209,84 @@ def _by_url(url: str, wait: float) -> Sink:
     return SQLAlchemySink(url)
 
 
-def check(sink: object, table: str, columns: Mapping[str, str], wanted: Table) -> None:
-    """Raise if an existing table lacks columns or has other types.
+# ---- existing tables -----------------------------------------------------------------------------
+
+TYPES = (  # of databases, by the names of their types; the first that is found
+    ("text", "char|text|clob|string"),
+    ("boolean", "bool"),
+    ("instant", "timestamptz|datetimeoffset|timestamp.* with time zone"),
+    ("timestamp", "timestamp|datetime"),
+    ("date", "date"),
+    ("interval", "interval"),
+    ("time", "time"),
+    ("decimal", "decimal|numeric|hugeint"),
+    ("number", "double|real|float"),
+    ("integer", "int"),
+)
+HOLDS = {  # which values a column takes without loss, besides those of its own type
+    "text": ("decimal", "date", "time", "timestamp", "instant"),  # as these were once stored
+    "boolean": ("integer", "number"),
+    "integer": ("boolean",),
+    "number": ("integer",),
+    "decimal": ("integer", "number"),
+    "timestamp": ("date",),
+}
+
+
+def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool = False) -> Table:
+    """Return a table with the types that an existing one has, or raise if it does not fit.
+
+    Dates, times and decimals are stored as text where their column is one of text.
 
     Parameters
     ----------
     sink : object
         Whose `str` names the target in errors.
-    table : str
-        The name of the table.
+    table : Table
+        What is to be written.
     columns : mapping of str to str
         The columns that are there, with their types as the database calls them.
-    wanted : Table
-        What is to be written.
+    loose : bool
+        Whether columns of whole numbers take other numbers, too.
     """
     there = {name.lower(): kind for name, kind in columns.items()}
-    missing = [column.name for column in wanted.columns if column.name.lower() not in there]
+    missing = [column.name for column in table.columns if column.name.lower() not in there]
     if missing:
         listed = ", ".join(missing[:6]) + (", ..." if len(missing) > 6 else "")
         raise InvalidInput(
-            f"table: got {table!r}, which exists in {sink} without the columns {listed}; "
+            f"table: got {table.name!r}, which exists in {sink} without the columns {listed}; "
             "load into another table, or add the columns to it"
         )
-    for column in wanted.columns:
+    fit = []
+    for column in table.columns:
         found = there[column.name.lower()]
-        if (column.kind == "text") != _is_text(found):
+        kind = _stored(column.kind, found, loose)
+        if kind is None:
+            wanted = "numbers" if family(column.kind) in ("integer", "number") else column.kind
             raise InvalidInput(
-                f"table: got {table!r}, which exists in {sink} with a column {column.name} of type "
-                f"{found}, expected one of {'text' if column.kind == 'text' else 'numbers'}; "
-                "load into another table"
+                f"table: got {table.name!r}, which exists in {sink} with a column {column.name} of "
+                f"type {found}, expected one of {wanted}; load into another table"
             )
+        fit.append(column._replace(kind=kind))
+    return table._replace(columns=tuple(fit))
 
 
-def _is_text(kind: str) -> bool:
-    return re.search("char|text|clob|string", kind.lower()) is not None
+def _stored(kind: Kind, found: str, loose: bool) -> Kind | None:
+    """Return the kind that a column of a database stores; None if values would be lost."""
+    type_ = next((one for one, names in TYPES if re.search(names, found.lower())), None)
+    own = family(kind)
+    if type_ is None:  # a type of the database's own, which has to decide
+        return None if own == "text" else kind
+    scale = re.search(r"(?:decimal|numeric)\(\d+, *(\d+)\)", found.lower())
+    if own == "decimal" and scale is not None and int(scale[1]) < scale_of(kind):
+        return None
+    if own == type_ or own in HOLDS.get(type_, ()):
+        return "text" if type_ == "text" else kind
+    return kind if loose and (own, type_) == ("number", "integer") else None
+
+
+def adapted(rows: Rows, wanted: Table, table: Table) -> Rows:
+    """Return rows with values as text where an existing table has text; see `fitted`."""
+    pairs = zip(wanted.columns, table.columns, strict=True)
+    names = [one.name for one, other in pairs if one.kind != other.kind]
+    return {**rows, **{name: [as_text(value) for value in rows[name]] for name in names}}

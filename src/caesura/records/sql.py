@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from caesura.corpora.kinds import Kind, family, scale_of
 from caesura.errors import InvalidInput, message
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Fields, Kind, Mark, Table, load_id
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Fields, Mark, Table, load_id
 
 __all__ = [
     "copy_new",
@@ -47,8 +48,10 @@ def _list(columns: Iterable[Column]) -> str:
     return ", ".join(quoted(column.name) for column in columns)
 
 
-def create(table: Table, types: dict[Kind, str], key: str = "") -> str:
+def create(table: Table, types: Mapping[str, str], key: str = "") -> str:
     """Return the statement that creates a table if it does not exist.
+
+    A type of decimals has a place for the scale.
 
     Examples
     --------
@@ -56,7 +59,11 @@ def create(table: Table, types: dict[Kind, str], key: str = "") -> str:
     >>> create(Table("t", (Column("a", "text"), Column("b", "number"))), types)
     'CREATE TABLE IF NOT EXISTS "t" ("a" VARCHAR, "b" DOUBLE)'
     """
-    inner = [f"{quoted(column.name)} {types[column.kind]}" for column in table.columns]
+
+    def type_of(kind: Kind) -> str:
+        return types[family(kind)].format(scale_of(kind))
+
+    inner = [f"{quoted(column.name)} {type_of(column.kind)}" for column in table.columns]
     inner += [key] if key else []
     return f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} ({', '.join(inner)})"
 

@@ -21,11 +21,12 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura.errors import InvalidInput, MissingPackage, message
+from caesura.records.refusals import explained
 from caesura.records.sql import quoted
 from caesura.records.uncertain_records import UncertainRecord, Value, check_query
 
@@ -273,7 +274,7 @@ def _check_tables(connection: Any, name: str, new: bool) -> None:
 def _opened(database: Any, new: bool = True) -> Iterator[Any]:
     """Yield a connection; one that is opened here is closed here."""
     if hasattr(database, "execute"):
-        with _explained("database"):
+        with explained("database", database):
             yield database
         return
     if not isinstance(database, str | os.PathLike):
@@ -285,7 +286,7 @@ def _opened(database: Any, new: bool = True) -> Iterator[Any]:
         raise InvalidInput(message("database", str(database), expected, "rename it"))
     if not new and not path.exists():
         raise InvalidInput(f"database: {path} does not exist; store rows in it first")
-    with _explained(str(path)):
+    with explained("database", path):
         connection = sqlite3.connect(path) if suffix in _SQLITE else _duckdb().connect(str(path))
         try:
             yield connection
@@ -302,19 +303,6 @@ def _duckdb() -> Any:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Convert database errors to `CaesuraError`."""
-    try:
-        yield
-    except Exception as error:
-        of_database = type(error).__module__.startswith(("sqlite3", "duckdb", "_duckdb"))
-        if not of_database and not isinstance(error, UnicodeEncodeError):
-            raise
-        line = " ".join(str(error).split())
-        raise InvalidInput(f"{name}: the database refused: {line}") from error
-
-
-@contextmanager
 def _transaction(connection: Any) -> Iterator[None]:
     """Run a block in a transaction, or in the caller's transaction if one is open."""
     if getattr(connection, "in_transaction", False):
@@ -324,7 +312,8 @@ def _transaction(connection: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        with suppress(Exception):  # what went wrong first counts
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 

@@ -37,7 +37,7 @@ def given_by(name: str, survey: Survey, reading: Reading) -> Input:
     """Return an input with the columns of a survey, without its records."""
     kinds: dict[str, Any] = {}
     if survey.text is not None:
-        kinds = {one: kind or "text" for one, kind in survey.kinds.items()}
+        kinds = dict(survey.kinds)
     return Input(name, lambda: iter(()), reading._replace(text=survey.text), kinds=kinds)
 
 

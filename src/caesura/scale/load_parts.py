@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura.corpora.files import replacing
+from caesura.corpora.kinds import Kind
 from caesura.errors import CaesuraError
 from caesura.records.inputs import Entry, Input, Reading, Survey, file_records, surveyed
 from caesura.records.layout import Cells, Layout, Stamp
 from caesura.records.load_run import Run, feed, new_digest
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
-from caesura.records.sinks import Kind
 from caesura.records.splitting import Split, splitter
 from caesura.scale import places
 from caesura.scale.models import ModelSource

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from caesura.corpora.files import Source
+from caesura.corpora.temporary import room_for
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.scale import places
 from caesura.scale.pieces import Piece
@@ -21,7 +22,7 @@ _LINE = re.compile(r", line (\d+)")
 def failure(error: Exception, piece: Piece) -> str:
     """Return the error message for a failed piece."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or piece.path}: {error.strerror}"
+        return f"{error.filename or piece.path}: {error.strerror}{room_for(error)}"
     if isinstance(error, FileNotFoundError):  # some stores give no message
         return f"{piece.path}: No such file"
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
