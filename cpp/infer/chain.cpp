@@ -120,12 +120,7 @@ struct PackedRows {
 };
 
 // E(i, j) = weight[i, j] times the kernel's sum over boundaries of forward and backward rows.
-void put_transitions(const ScaledChain& kernel, const LabelWeights<double>& w, Workspace& work,
-                     double* out) {
-  const int size = w.stride * w.stride;
-  double* sums = work.doubles(size);
-  fill(sums, size, 0.0);
-  kernel.add_pairs(sums);
+void put_transitions(const double* sums, const LabelWeights<double>& w, double* out) {
   const PackedRows expected(out, w.Y, w.Y);
   for (int i = 0; i < w.Y; ++i) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(i) * w.stride;
@@ -169,7 +164,9 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   // Rounding may leave a probability just above 1.
   const PackedRows tokens(counts->tokens, g.T, n);
   auto put = [&](int t, int q, vec probability) { tokens.put(t, q, min(probability, splat(1.0))); };
-  if (!kernel.both(nullptr, 1.0, &total, put)) return false;
+  double* sums = work.doubles(weights.stride * weights.stride);
+  fill(sums, weights.stride * weights.stride, 0.0);
+  if (!kernel.both(nullptr, 1.0, &total, put, sums)) return false;
   // The first and the last segment are the first and the last token.
   for (int t = 0; t <= g.T; ++t) counts->boundaries[t] = 1.0;
   std::memcpy(counts->starts, counts->tokens, sizeof(double) * n);
@@ -177,7 +174,7 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   if (g.T == 1)
     std::memset(counts->transitions, 0, sizeof(double) * n * n);
   else
-    put_transitions(kernel, weights.view, work, counts->transitions);
+    put_transitions(sums, weights.view, counts->transitions);
   *log_z = total.value();
   return true;
 }

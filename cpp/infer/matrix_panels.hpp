@@ -11,8 +11,9 @@ namespace caesura::CAESURA_ISA {
 // y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
 // registers; two sums for each, so that no addition waits for the last.
 
-// A dense panel has all rows, in order.  It is called for every token of a chain: out of line, or in
-// one function with the lists of other panels, ln Z of 22 labels took 5 to 9 % longer (bench/chain.py).
+// A dense panel has all rows, in order.  It is called for every token of a chain: out of line, or
+// in one function with the lists of other panels, ln Z of 22 labels took 5 to 9 % longer
+// (bench/chain.py).
 template <int B>
 __attribute__((always_inline)) inline void dense_product(const Panel& panel, const real* x,
                                                          const real* m, int stride, real* y) {
@@ -74,7 +75,7 @@ __attribute__((always_inline)) inline void panel_product(const Panel& panel, con
 // vectors with two sums each are what the sixteen registers of AVX2 have room for; wider matrices
 // are several panels.
 template <class Use>
-inline void with_width(int width, Use use) {
+inline auto with_width(int width, Use use) {
   switch (width) {
     case 1:
       return use(std::integral_constant<int, 1>{});

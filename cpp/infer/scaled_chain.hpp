@@ -72,13 +72,14 @@ struct RowExps {
 
   // out = exp(row - near); false if a score is not within kNear of it.
   bool near_exp(const real* row, real near, real* out) const {
-    const vec last = tail(row, near);
     vec farthest = vec{};
-    for (int q = 0; q < n; q += W) {
-      const vec gap = (q + W < n ? load(row + q) : last) - near;
+    auto put = [&](int q, vec scores) {
+      const vec gap = scores - near;
       farthest = max(farthest, gap * gap);
       store(out + q, exp(gap));
-    }
+    };
+    for (int q = 0; q + W < n; q += W) put(q, load(row + q));
+    put(n - W, tail(row, near));
     return !any(~(farthest < kNear * kNear));
   }
 
@@ -144,6 +145,8 @@ struct ScaledRow {
 };
 
 class ScaledChain {
+  static constexpr int kBlock = 64;  // tokens whose rows stay in the cache
+
  public:
   ScaledChain(const LabelWeights<real>& weights, int length, Workspace& work, bool wants_counts)
       : w(weights), T(length), n(weights.stride) {
@@ -163,31 +166,36 @@ class ScaledChain {
   // before each token, with zeros where w has them, or null where they are the same everywhere.
   bool forward(const real* edges, Total* log_z) {
     edge = edges;
-    ScaledRow up;
-    for (int t = 0; t < T; ++t) {  // of a, only this row and the one before
-      if ((t + 1) % kPatience == 0) check_interrupt();
-      real* now = row(a, t & 1);
-      if (t > 0) product(w.panels, w.n_panels, row(a, ~t & 1), matrix(t), n, now);
-      if (!up.advance(t > 0 ? now : w.first, row(x, t), n, now, &scale[t])) return false;
-    }
-    return finish(up, row(a, (T - 1) % 2), log_z);
+    const Panel& panel = *w.panels;
+    if (edge != nullptr || w.n_panels > 1 || !panel.dense)
+      return forward_by(log_z, [&](int t, const real* before, real* now) {
+        product(w.panels, w.n_panels, before, matrix(t), n, now);
+      });
+    return with_width(panel.width, [&](auto width) {  // chosen once, and not for every token
+      return forward_by(log_z, [&](int, const real* before, real* now) {
+        dense_product<width()>(panel, before, w.transition, n, now);
+      });
+    });
   }
 
-  // The same, and weight * P(t, y): calls put(t, q, W of them from label q on) for rising t.
+  // The same, and weight * P(t, y): calls put(t, q, W of them from label q on) for rising t.  Adds
+  // pairs to `pairs`, if there are any, as add_pairs does, but each block while it is near: if the
+  // result is false, they are of no use.
   template <class Put>
-  bool both(const real* edges, real weight, Total* log_z, Put put) {
+  bool both(const real* edges, real weight, Total* log_z, Put put, real* pairs = nullptr) {
     edge = edges;
-    return sweep(log_z) && probabilities(weight, put);
+    if (!sweep(log_z)) return false;
+    for (int t = 0; t < T; t += kBlock) {
+      const int end = t + kBlock < T ? t + kBlock : T;
+      if (!probabilities(t, end, weight, put)) return false;
+      if (pairs != nullptr) add_block(t > 0 ? t : 1, end, pairs);
+    }
+    return true;
   }
 
-  // After both(): out[i][j] += weight * E(i, j) / W[i, j], a block of tokens at a time while it is
-  // near.
+  // After both(): out[i][j] += weight * E(i, j) / W[i, j]
   void add_pairs(real* out) const {
-    constexpr int kBlock = 64;
-    for (int t = 1; t < T; t += kBlock) {
-      const int count = t + kBlock < T ? kBlock : T - t;
-      outer(w.panels, w.n_panels, row(a, t - 1), row(b, t), count, n, out);
-    }
+    for (int t = 1; t < T; t += kBlock) add_block(t, t + kBlock < T ? t + kBlock : T, out);
   }
   // The same where each boundary has transitions of its own: they become weight * the probability
   // of a pair there, and are added to the total.
@@ -240,6 +248,19 @@ class ScaledChain {
     return edge == nullptr ? w.transition : edge + static_cast<std::ptrdiff_t>(t) * n * n;
   }
 
+  // step(t, a[t - 1], W' a[t - 1])
+  template <class Step>
+  bool forward_by(Total* log_z, Step step) {
+    ScaledRow up;
+    for (int t = 0; t < T; ++t) {  // of a, only this row and the one before
+      if ((t + 1) % kPatience == 0) check_interrupt();
+      real* now = row(a, t & 1);
+      if (t > 0) step(t, row(a, ~t & 1), now);
+      if (!up.advance(t > 0 ? now : w.first, row(x, t), n, now, &scale[t])) return false;
+    }
+    return finish(up, row(a, (T - 1) % 2), log_z);
+  }
+
   // a[t] upwards and b[t] downwards at once.
   bool sweep(Total* log_z) {
     ScaledRow up, down;
@@ -289,10 +310,16 @@ class ScaledChain {
   // of transitions below 1e87), so that v is finite even where no start can reach.
   static constexpr real kMostScale = kDouble ? 1e90 : kMost;
 
-  // P(t, y), and v[t] in place of b[t].
+  // The pairs at the boundaries before the tokens [begin, end).
+  void add_block(int begin, int end, real* out) const {
+    if (begin < end)
+      outer(w.panels, w.n_panels, row(a, begin - 1), row(b, begin), end - begin, n, out);
+  }
+
+  // P(t, y) of the tokens [begin, end), and v[t] in place of b[t].
   template <class Put>
-  bool probabilities(real weight, Put put) const {
-    for (int t = 0; t < T; ++t) {
+  bool probabilities(int begin, int end, real weight, Put put) const {
+    for (int t = begin; t < end; ++t) {
       if ((t + 1) % kPatience == 0) check_interrupt();
       real *forward = row(a, t), *back = row(b, t), *token = row(x, t);
       vec total = vec{};
