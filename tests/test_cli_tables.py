@@ -342,6 +342,31 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     corrected(path, checked="x")
     ran = good("train", folder / "train.csv", "--also", path, *options)
     assert f"1 of {count} rows are marked in the column checked" in ran.err
+    assert "counts as a mark" not in ran.err
+
+
+@pytest.mark.parametrize("mark", ["no", "N", "FALSE", "0", " "])
+def test_a_negative_mark_is_none(folder: Path, tmp_path: Path, mark: str) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked=mark)
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    assert "no row is marked" in good("train", folder / "train.csv", "--also", path, *options).err
+
+
+def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked="nein")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = good("train", folder / "train.csv", "--also", path, *options).err
+    assert "in the column checked, 'nein' counts as a mark; leave the cells" in said
+
+
+def test_a_label_of_the_review_file_must_not_be_missing(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT)
+    path.write_text(path.read_text("utf-8").replace(",model,", ",modell,", 1), "utf-8")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    wrong = run("train", folder / "train.csv", "--also", path, *options).err
+    assert "got the column 'p(model)' without 'model', expected both" in wrong
+    assert "rename 'modell' to 'model'" in wrong
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_corrected_cell_that_is_not_in_the_text_is_named(folder: Path, tmp_path: Path) -> None:

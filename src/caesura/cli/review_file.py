@@ -16,10 +16,12 @@ from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 from caesura.corpora.temporary import scratch
 
-__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review"]
+__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review", "checked_rows", "unusual_marks"]
 
 ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
 FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
+UNMARKED = ("", "no", "n", "false", "0", "0.0")  # cells of a row that is not checked, in any case
+MARKED = ("x", "yes", "y", "true", "1", "1.0", "ok", "done", "checked", "✓", "✔")
 
 
 class Review:
@@ -95,13 +97,32 @@ class Review:
 
 
 def checked_rows(documents: Sequence[Any]) -> list[Any]:
-    """Return the rows that the reviewer has marked as checked.
+    """Return the rows that the reviewer has marked as checked; no, false and 0 are no marks.
 
     Examples
     --------
     >>> from caesura import Document
-    >>> rows = [Document(("a",), carried={"checked": mark}) for mark in ("", "x", None)]
+    >>> rows = [Document(("a",), carried={"checked": mark}) for mark in ("", "x", None, "No")]
     >>> len(checked_rows(rows))
     1
     """
-    return [d for d in documents if str(d.carried.get(CHECKED) or "").strip()]
+    return [document for document in documents if _mark(document).casefold() not in UNMARKED]
+
+
+def unusual_marks(documents: Sequence[Any]) -> list[str]:
+    """Return the marks of checked rows that may not have been meant as marks.
+
+    Examples
+    --------
+    >>> from caesura import Document
+    >>> unusual_marks([Document(("a",), carried={"checked": mark}) for mark in ("X", "?", "no")])
+    ['?']
+    """
+    marks = dict.fromkeys(map(_mark, documents))
+    return [one for one in marks if one.casefold() not in (*UNMARKED, *MARKED)]
+
+
+def _mark(document: Any) -> str:
+    """Return the cell of a row in the column `CHECKED`."""
+    cell = document.carried.get(CHECKED)
+    return "" if cell is None else str(cell).strip()
