@@ -10,7 +10,7 @@ import typer
 
 from caesura.cli.bulk_load import Loading, load_many
 from caesura.cli.command import command
-from caesura.cli.constraint_files import Rules
+from caesura.cli.constraint_files import Rules, warn_uncalibrated
 from caesura.cli.executor_options import check_alone
 from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
@@ -37,6 +37,8 @@ REMEDIES = {  # what the library advises, in options
     "pass table='records'": "pass --table records",
     "pass text_column='...'": "pass --text-column",
     "text_column: got": "--text-column: got",
+    "format='csv'": "--format csv",
+    "constraints[": "--constraints[",
 }
 
 
@@ -152,7 +154,8 @@ class Work(NamedTuple):
     constraints: Annotated[
         Path | None,
         typer.Option(
-            help="Predict under the constraints in this JSON or TOML file. Default: none."
+            help="Predict under the constraints in this JSON or TOML file. Probabilities are then "
+            "not calibrated. Default: none."
         ),
     ] = None
     batch: Annotated[
@@ -212,6 +215,8 @@ def load(
         form: Any = piped_format(any(one is not None for one in asked))
         given = given._replace(format=form)
     rules = _rules(work)
+    if rules:
+        warn_uncalibrated(loaded)
     known = None
     if work.known:
         known = known_of(loaded, work.known, target.into, target.table)
@@ -256,7 +261,10 @@ def _many(
     arguments.pop("on_error")  # what cannot be read is put aside
     names = ("threshold", "verbatim", "batch", "trust")
     arguments |= {name: getattr(work, name) for name in names}
-    arguments |= {"constraints": _rules(work), "model_name": model.stem}
+    rules = _rules(work)
+    if rules:
+        warn_uncalibrated(load_model(model, trust=work.trust))
+    arguments |= {"constraints": rules, "model_name": model.stem}
     try:
         load_many(model_file(model), input, loading, arguments, json)
     except CaesuraError as error:

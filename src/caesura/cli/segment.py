@@ -14,6 +14,7 @@ import typer
 
 from caesura.cli.bulk_segment import segment_many
 from caesura.cli.command import command
+from caesura.cli.constraint_files import warn_uncalibrated
 from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
@@ -96,7 +97,7 @@ class Asking(NamedTuple):
         Path | None,
         typer.Option(
             help="Predict under the constraints in this file: JSON or TOML for all sequences, "
-            "JSON lines for each. Default: none."
+            "JSON lines for each. Probabilities are then not calibrated. Default: none."
         ),
     ] = None
     outside_bias: Annotated[
@@ -174,6 +175,8 @@ def segment(
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = Run(loaded, asking, input, reading.skip_errors)
+    if asking.constraints is not None and (asking.probabilities or asking.threshold is not None):
+        warn_uncalibrated(loaded)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(Together())

@@ -37,7 +37,7 @@ from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
 
-__all__ = ["Entry", "Input", "Reading", "Survey", "file_records", "input_of", "surveyed"]
+__all__ = ["Entry", "Input", "Reading", "Survey", "check_text_column", "file_records", "input_of", "surveyed"]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
 KEPT = 5  # errors about records that were left out
@@ -284,8 +284,18 @@ def _of_file(path: Name, reading: Reading) -> Input:
     form = reading.format or _piped(path, reading) or form_of(path)
     if path == "-" and form in ("parquet", "xlsx"):
         raise InvalidInput(f"source: got {form} on the standard input; give the name of a file")
+    check_text_column(os.fspath(path), form, reading.text)
     records, total, kinds = file_records(path, form, reading)
     return Input(name, records, reading, total, kinds=kinds)
+
+
+def check_text_column(path: str, form: str, column: str | None) -> None:
+    """Raise if a text column is named for a file of lines."""
+    if form == "text" and column is not None:
+        raise InvalidInput(
+            f"text_column: got {column!r} for {path}, which has lines of text, expected a table or "
+            "JSON lines; leave it out, or pass format='csv'"
+        )
 
 
 Found = tuple[Callable[[], Iterator[Raw]], int | None, dict[str, Kind] | None]
