@@ -383,7 +383,9 @@ def test_split_divides_at_random_and_loses_nothing(folder: Path, tmp_path: Path)
 
 def test_split_by_shares_and_formats(folder: Path, tmp_path: Path) -> None:
     a, b = tmp_path / "a.csv", tmp_path / "b.conll"
-    said = good("split", folder / "train.jsonl", a, b, "--shares", "1,3", "--json").json
+    ran = good("split", folder / "train.jsonl", a, b, "--shares", "1,3", "--json")
+    assert "--shares: 1,3 is 4 in total; the files get 25.0%, 75.0%" in ran.err
+    said = ran.json
     assert said["files"][str(b)] > 2 * said["files"][str(a)] > 0
     assert sum(said["files"].values()) == said["sequences"]
     cut = write_lines(tmp_path / "cut.jsonl", [{"text": "I'm", "spans": [[0, 1, "who"]]}] * 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from caesura.cli.prediction_formats import Answer, Style, form_of
 from caesura.cli.prediction_output import line_of
-from caesura.cli.prediction_tables import doubtful_of, shares_of, table_names
+from caesura.cli.prediction_tables import doubtful_of, separator_of, shares_of, table_names
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
@@ -71,7 +71,8 @@ class Review:
         own = [DOUBTFUL, CHECKED, *(f"p({label})" for label in self.style.labels)]
         names, last = table_names(columns, self.style, own, first=[ROW])
         marked = self.form == "csv"
-        with writing_table(self.path, self.form, names, last=last, marked=marked) as write:
+        options = {"marked": marked, "separator": separator_of(columns, self.form)}
+        with writing_table(self.path, self.form, names, last=last, **options) as write:
             for start in range(0, len(self._order), 1000):
                 places = [place for _, _, place in self._order[start : start + 1000]]
                 write([self._row(*self._at(place), columns) for place in places])

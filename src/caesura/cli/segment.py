@@ -154,7 +154,8 @@ def segment(
 
     Reads and writes as it goes, so that files may be larger than memory; files are put in their
     places once all are complete. Other columns of the input are carried through unchanged. JSON
-    lines, CoNLL and tables are forms that caesura train reads.
+    lines, CoNLL and tables are forms that caesura train reads. A CSV file has the cell separator of
+    the input, if that is a CSV file with another one than tabs.
 
     With --executor, many files, or parts of large ones, are segmented at once, each to a file of
     its own in the output folder. Records that cannot be read are put aside in files of their own,

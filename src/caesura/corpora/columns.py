@@ -64,6 +64,7 @@ class Columns(NamedTuple):
     types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
     partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
     more: bool = False  # whether later rows may have other columns
+    separator: str | None = None  # between the cells of a CSV file
 
     @property
     def carried(self) -> tuple[str, ...]:

@@ -108,13 +108,16 @@ def read_csv(
     text: Text; labels: author; carried along: id
     """
     check_separator(separator)
-    source = Source(path, encoding)
+    source, used = Source(path, encoding), separator
 
     def rows() -> Iterator[Numbered]:
-        return csv_rows(source, separator)
+        nonlocal used
+        lines = _Lines(source)
+        used = separator or _separator(source, lines)
+        yield from _rows(source, lines, used)
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
-    return table_corpus(path, "csv", rows, source.error, options, align, on_error)
+    return table_corpus(path, "csv", rows, source.error, options, align, on_error, separator=lambda: used)
 
 
 def table_corpus(
@@ -126,6 +129,7 @@ def table_corpus(
     align: Align,
     on_error: OnError,
     types: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    separator: Callable[[], str | None] = lambda: None,
 ) -> Corpus:
     """Return the corpus of a table.
 
@@ -143,6 +147,8 @@ def table_corpus(
         As in `read_csv`.
     types : callable
         Returns the types of Arrow of the columns, where the file has them.
+    separator : callable
+        Returns the cell separator, once the first row has been read.
     """
     cutter, text = Tokeniser.of(options["tokeniser"]), options["text"]
     labels = None if options["labels"] is None else list(options["labels"])
@@ -161,7 +167,8 @@ def table_corpus(
             sample = SAMPLE if needs_rows(names, text, labels) else 0
             first = list(itertools.islice(numbered, sample))
             good = [row for _, row in first if not isinstance(row, InvalidInput)]
-            columns = choose(names, good, text, labels, whole)._replace(types=types())
+            columns = choose(names, good, text, labels, whole)
+            columns = columns._replace(types=types(), separator=separator())
         except InvalidInput as error:
             if error.remedy == NAME_TEXT:  # perhaps as rows are broken, which is then the error
                 _check_rows(first, len(names), place)
@@ -291,9 +298,13 @@ def _cut(lines: list[str], separator: str) -> list[list[str]]:
 
 
 def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
-    """Yield the cells of each row, or its error, with its first line number."""
+    """Return the cells of each row, or its error, with its first line number."""
     lines = _Lines(source)
-    separator = separator or _separator(source, lines)
+    return _rows(source, lines, separator or _separator(source, lines))
+
+
+def _rows(source: Source, lines: _Lines, separator: str) -> Iterator[Numbered]:
+    """Yield the cells of each row that a parser finds."""
     reader = csv.reader(lines, delimiter=separator, strict=True)
     for number in itertools.count(1):
         before = _line(lines.number + 1, number)
@@ -370,14 +381,18 @@ def write_table(
     text: str = TEXT,
     labels: Iterable[str] | None = None,
     separator: str | None = None,
+    names: Sequence[str] | None = None,
 ) -> int:
-    """Write documents as a table in a given format; see `write_csv`."""
+    """Write documents as a table in a given format; see `write_csv`.
+
+    `names` are all columns in their order; by default that of the documents.
+    """
     known = None if labels is None else list(labels)
     seen: dict[str, None] = dict.fromkeys(known or ())
     last = [text, *seen]
     i = -1
     rows: list[dict[str, Any]] = []
-    with writing_table(path, form, None, last=last, separator=separator) as write:
+    with writing_table(path, form, names, last=last, separator=separator) as write:
         for i, document in enumerate(documents):
             content, cells = row_of(document, i, text, known)
             for label in cells:
