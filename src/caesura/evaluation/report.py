@@ -185,11 +185,31 @@ class Report(NamedTuple):
         ]
         lines = [
             f"{share.correct} of {share.total} {noun}{'s' * (share.total != 1)} {what}: "
-            f"{share.value:.3f}"
+            f"{f'{share.value:.3f}' if share.total else '-'}"
             for noun, what, share in shares
             if share is not None
         ]
-        return lines if self.interval is None else [*lines, str(self.interval)]
+        if self.known is not None and self.unknown is not None and self.unknown.total:
+            lines += ["no segment is in the vocabulary"] * (not self.known.total)
+        if self.interval is not None:
+            lines.append(str(self.interval))
+            lines += [self._bound(self.interval.confidence)] * self._perfect
+        return lines
+
+    @property
+    def _perfect(self) -> bool:
+        return self.sequences == self.sequences_correct > 0
+
+    def _bound(self, confidence: float) -> str:
+        """Return how many sequences may be wrong although all of these are right.
+
+        If a share p is wrong, n sequences are all right with the probability (1 - p)^n.
+        """
+        share = 1 - (1 - confidence) ** (1 / self.sequences)
+        return (
+            "resampling sequences that are all right shows no spread: up to "
+            f"{100 * share:.1f} % of further ones may be wrong ({100 * confidence:g} % bound)"
+        )
 
     def to_json(self) -> str:
         """Return the report as JSON, which `from_json` reads.
