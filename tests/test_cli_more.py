@@ -83,7 +83,13 @@ def test_compare_counts_as_the_library_does(folder: Path) -> None:
     assert found["p_value"] == expected.p_value < 0.05
     assert found["difference"] == expected.difference
     out = good("compare", dev, folder / "good", folder / "bad", *options).out
-    assert "is more than chance" in out
+    good_, bad_ = folder / "good", folder / "bad"
+    shares = f"F1 {expected.a.f1:.3f} and {expected.b.f1:.3f}, p = {expected.p_value:.2g}"
+    assert f"{good_} is better than {bad_}: {shares} (below 0.05)" in out
+    assert (
+        f"{good_} is better than {bad_}: {shares}"
+        in good("compare", dev, bad_, good_, *options).out
+    )
     assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
 
 
