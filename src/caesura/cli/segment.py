@@ -16,7 +16,8 @@ from caesura.cli.bulk_segment import segment_many
 from caesura.cli.command import command
 from caesura.cli.constraint_files import warn_uncalibrated
 from caesura.cli.executor_options import Workers, check_alone
-from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.model_files import ModelFile, OutsideBias, Trust, load_model
+from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
 from caesura.cli.prediction_output import write
@@ -63,6 +64,7 @@ class Asking(NamedTuple):
             "quotes the text.",
         ),
     ] = False
+    normaliser: Normalisers = None
     n_best: Annotated[
         int | None,
         typer.Option(
@@ -100,13 +102,7 @@ class Asking(NamedTuple):
             "JSON lines for each. Probabilities are then not calibrated. Default: none."
         ),
     ] = None
-    outside_bias: Annotated[
-        float | None,
-        typer.Option(
-            help="Add this to the score of text outside segments: a positive number raises "
-            "precision, a negative one recall. Default: that of the model."
-        ),
-    ] = None
+    outside_bias: OutsideBias = None
     scheme: Scheme = "BIO"
     batch: Annotated[
         int, typer.Option("--batch", min=1, help="Keep this many sequences in memory at a time.")
@@ -169,11 +165,19 @@ def segment(
         segment_many(model, (input, output), to, asking.trust, reading, workers, json)
         return
     check_alone(workers)
+    if asking.normaliser:
+        asking = asking._replace(normalise=True)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
         asking = asking._replace(probabilities=True)  # a page marks uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
+    if " " in input and not os.path.exists(input):
+        raise InvalidInput(
+            f"{input:.60}: no such file; to segment a text, pipe it: echo 'TEXT' | caesura segment "
+            f"{model} -"
+        )
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
+    loaded = with_normalisers(loaded, asking.normaliser)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = Run(loaded, asking, input, reading.skip_errors)
     if asking.constraints is not None and (asking.probabilities or asking.threshold is not None):
@@ -278,7 +282,8 @@ def _check_flag(asking: Asking, form: str) -> None:
 def _check_threshold(threshold: float) -> None:
     """Raise unless a threshold is a probability."""
     if not 0 <= threshold <= 1:
-        raise typer.BadParameter("a probability is 0 to 1", param_hint="--threshold")
+        wrong = f"got {threshold:g}, expected a probability, 0 to 1"
+        raise typer.BadParameter(wrong, param_hint="--threshold")
 
 
 def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
@@ -334,7 +339,7 @@ def _report(
         else:
             note(
                 f"no sequence is for review, and {review} has no rows: the lowest probability is "
-                f"{run.lowest:.2f}"
+                f"{run.lowest:.2f}; a higher --threshold selects the least certain ones"
             )
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
