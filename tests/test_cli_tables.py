@@ -395,11 +395,11 @@ def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
 
 def test_a_label_of_the_review_file_must_not_be_missing(folder: Path, tmp_path: Path) -> None:
     path = corrected(reviewed(folder, tmp_path), **CORRECT)
-    path.write_text(path.read_text("utf-8").replace(",model,", ",modell,", 1), "utf-8")
+    path.write_text(path.read_text("utf-8").replace(",model,", ",modele,", 1), "utf-8")
     options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
     wrong = run("train", folder / "train.csv", "--also", path, *options).err
     assert "got the column 'p(model)' without 'model', expected both" in wrong
-    assert "rename 'modell' to 'model'" in wrong
+    assert "rename 'modele' to 'model'" in wrong
     assert not (tmp_path / "m").exists()
 
 

@@ -71,7 +71,7 @@ class Review:
         own = [DOUBTFUL, CHECKED, *(f"p({label})" for label in self.style.labels)]
         names, last = table_names(columns, self.style, own, first=[ROW])
         marked = self.form == "csv"
-        options = {"marked": marked, "separator": separator_of(columns, self.form)}
+        options: dict[str, Any] = {"marked": marked, "separator": separator_of(columns, self.form)}
         with writing_table(self.path, self.form, names, last=last, **options) as write:
             for start in range(0, len(self._order), 1000):
                 places = [place for _, _, place in self._order[start : start + 1000]]

@@ -61,8 +61,8 @@ def split(
     hush(quiet)
     weights = _weights(shares, len(outputs))
     if shares is not None and not any(math.isclose(sum(weights), one) for one in (1, 100)):
-        parts = ", ".join(f"{weight / sum(weights):.1%}" for weight in weights)
-        note(f"--shares: {shares} is {sum(weights):g} in total; the files get {parts}")
+        used = ", ".join(f"{weight / sum(weights):.1%}" for weight in weights)
+        note(f"--shares: {shares} is {sum(weights):g} in total; the files get {used}")
     for output in outputs:
         check_output(output)
     check_apart(outputs, [input])

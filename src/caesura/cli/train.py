@@ -216,6 +216,9 @@ def _model(choices: Choices, run: Run) -> Any:
     """Return a new estimator, or one that continues from the weights of a model."""
     shown = False if run.quiet else None
     if run.warm_start is None:
+        if choices.get("max_iterations") == 0:
+            expected = "1 or more: without iterations all weights are zero"
+            raise InvalidInput(message("--max-iterations", 0, expected, "leave it out"))
         if run.near:
             raise InvalidInput("--near: got no --warm-start, expected a model to stay near; add it")
         return estimator(choices, verbose=shown)

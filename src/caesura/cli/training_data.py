@@ -133,7 +133,7 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     absent = [label for label in known if label not in names]
     for label in absent:
         if f"p({label})" in names:  # a review file, whose model had the label
-            others = [name for name in names if name not in known]
+            others = [one for one in names if one not in known and not one.startswith("p(")]
             near = difflib.get_close_matches(label, others, 1)
             remedy = f"rename {near[0]!r} to {label!r}" if near else "restore the column"
             raise InvalidInput(

@@ -117,7 +117,9 @@ def read_csv(
         yield from _rows(source, lines, used)
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
-    return table_corpus(path, "csv", rows, source.error, options, align, on_error, separator=lambda: used)
+    return table_corpus(
+        path, "csv", rows, source.error, options, align, on_error, separator=lambda: used
+    )
 
 
 def table_corpus(

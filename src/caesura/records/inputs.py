@@ -37,7 +37,16 @@ from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
 
-__all__ = ["Entry", "Input", "Reading", "Survey", "check_text_column", "file_records", "input_of", "surveyed"]
+__all__ = [
+    "Entry",
+    "Input",
+    "Reading",
+    "Survey",
+    "check_text_column",
+    "file_records",
+    "input_of",
+    "surveyed",
+]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
 KEPT = 5  # errors about records that were left out
