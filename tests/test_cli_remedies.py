@@ -172,7 +172,14 @@ def test_the_outside_bias_is_an_option_of_evaluate(folder: Path) -> None:
 
 def test_constraints_of_a_load_are_checked_at_once(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text('{"at_most_once": ["townn"]}')
-    command = ["load", folder / "plain.model", folder / "new.txt", "--into", tmp_path / "a.db", "-q"]
+    command = [
+        "load",
+        folder / "plain.model",
+        folder / "new.txt",
+        "--into",
+        tmp_path / "a.db",
+        "-q",
+    ]
     good(*command)
     for more in ([], ["--executor", 1]):
         said = bad(*command, "--constraints", tmp_path / "wrong.json", *more)

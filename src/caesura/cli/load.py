@@ -135,7 +135,10 @@ class Work(NamedTuple):
 
     threshold: Annotated[
         float,
-        typer.Option(help="Mark rows with a field below this probability for review."),
+        typer.Option(
+            help="Mark rows with a field below this probability, and rows without any field, for "
+            "review. A label that was not found has no probability and does not count."
+        ),
     ] = 0.9
     verbatim: Annotated[
         bool,
@@ -338,7 +341,8 @@ def _report(done: Loaded, json: bool) -> None:
         ("input column", done.renamed_columns, advice),
     ):
         for old, new in list(names.items())[:_NAMED]:
-            why = "a column of the table has this name already, or cannot have it"
+            why = "the table has another column of this name"
+            why = why if new.startswith(old) else "databases cannot have such a name"
             note(f"the {what} {old!r} is stored in the column {new!r}, because {why}{remedy}")
         if len(names) > _NAMED:
             note(f"and {len(names) - _NAMED} more {what}s likewise")

@@ -77,7 +77,8 @@ class Asking(NamedTuple):
         float | None,
         typer.Option(
             help="Write sequences with a segment below this probability to the review file "
-            "instead. Default: none."
+            "instead. A label that was not found has no probability and does not count. Default: "
+            "none."
         ),
     ] = None
     flag: Annotated[

@@ -42,7 +42,7 @@ MEANING = {  # of what a checkpoint depends on
 
 
 @command(
-    "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
+    "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations\n"
     "caesura train products.csv --text-column title --labels brand,model -o products.model\n"
     "caesura train train.jsonl --also corrected.csv -o better.model\n"
     "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model\n"
