@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -199,6 +200,14 @@ def test_constraints_switch_calibration_off_aloud(folder: Path, tmp_path: Path) 
             said = good(*command, *rules).err
             assert ("the model's own, not calibrated" in said) == warned
     assert "calibrated" not in good("segment", folder / "model", new, *rules).err
+
+
+def test_a_threshold_that_no_row_is_below_has_a_next_step(folder: Path, tmp_path: Path) -> None:
+    command = ["segment", folder / "model", folder / "new.txt", "-o", tmp_path / "o.csv"]
+    for more in (["--flag"], ["--review", tmp_path / "r.csv"]):
+        said = good(*command, "--threshold", 0.01, *more).err
+        assert re.search(r"the lowest probability is 0\.\d\d; a higher --threshold selects", said)
+        assert "a higher --threshold" not in good(*command, "--threshold", 1, *more).err
 
 
 @pytest.mark.parametrize("more", [[], ["--executor", 1]])

@@ -330,18 +330,20 @@ def _report(
         pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
         cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
         note(f"{cut}{pace}: {output}")
+    none = (
+        f"the lowest probability is {run.lowest:.2f}; a higher --threshold selects the least "
+        "certain ones"
+    )
     if run.asking.flag:
-        note(f"{run.reviewed:,} of them are for review: a column names their doubtful fields")
+        column = "a column names their doubtful fields" if run.reviewed else none
+        note(f"{run.reviewed:,} of them are for review: {column}")
     if review is not None:
         if run.reviewed:
             are = "sequence is" if run.reviewed == 1 else "sequences are"
             note(f"{run.reviewed:,} more {are} for review, and only in {review}")
             note("  correct it and learn from it with: caesura train TRAIN --also " + review)
         else:
-            note(
-                f"no sequence is for review, and {review} has no rows: the lowest probability is "
-                f"{run.lowest:.2f}; a higher --threshold selects the least certain ones"
-            )
+            note(f"no sequence is for review, and {review} has no rows: {none}")
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
         warn(f"{name}: got no sequences; is the input empty?")
