@@ -25,7 +25,7 @@ Normalisers = Annotated[
     typer.Option(
         "--normaliser",
         metavar="LABEL=NAME",
-        help=f"Normalise the values of a label in this way: {', '.join(NORMALISERS)}. Can be "
+        help=f"Choose how the values of a label are normalised: {', '.join(NORMALISERS)}. Can be "
         "repeated. Default: those of the model, which inspect shows.",
     ),
 ]

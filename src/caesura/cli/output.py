@@ -320,7 +320,7 @@ def _user_message(error: Exception) -> str:
         return f"{name}{error.strerror.lower()}{near_file(error.filename) if missing else ''}"
     if isinstance(error, CaesuraError):
         from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
-        from caesura.corpora.tables import PASS_SEPARATOR
+        from caesura.corpora.separators import PASS_SEPARATOR
 
         text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
         for name, option in (("text", "--text-column"), ("labels", "--labels")):

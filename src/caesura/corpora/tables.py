@@ -28,18 +28,15 @@ from caesura.corpora.columns import (
 )
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, unpacked_suffix
+from caesura.corpora.separators import LOOKED, check_separator, found_separator
 from caesura.corpora.sinks import writing_table
 from caesura.documents import Document, Tokeniser
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 
-__all__ = ["PASS_SEPARATOR", "Numbered", "check_separator", "csv_rows", "read_csv", "table_corpus"]
+__all__ = ["Numbered", "csv_rows", "read_csv", "table_corpus"]
 __all__ += ["write_csv", "write_table"]
 
-_SEPARATORS = ",;\t|"
 _LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
-_LOOKED = 20  # rows by which the separator is found
-_IN_NAMES = " \xa0_-.()[]/'\""  # characters that the name of a single column may well have
-PASS_SEPARATOR = "pass separator="  # a remedy
 Numbered = tuple[int, Sequence[Any] | InvalidInput]  # a row, or why it cannot be read
 
 
@@ -113,7 +110,7 @@ def read_csv(
     def rows() -> Iterator[Numbered]:
         nonlocal used
         lines = _Lines(source)
-        used = separator or _separator(source, lines)
+        used = separator or found_separator(source, lines)
         yield from _rows(source, lines, used)
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
@@ -203,14 +200,6 @@ def _check_rows(
             raise place(number, wrong_width(len(row), width)) from None
 
 
-def check_separator(separator: object) -> None:
-    """Raise if a string cannot separate cells."""
-    one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
-    if separator is not None and not one:
-        expected = "one character, no quote or line end"
-        raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
-
-
 class _Lines:
     """Lines for the CSV parser, which continues after errors."""
 
@@ -224,7 +213,7 @@ class _Lines:
 
     def beginning(self) -> list[str]:
         """Return the first lines without consuming them."""
-        begin = list(itertools.islice(self.lines, 1 + _LOOKED))
+        begin = list(itertools.islice(self.lines, 1 + LOOKED))
         self.lines = itertools.chain(begin, self._more)
         return [line for _, line in begin if isinstance(line, str)]
 
@@ -254,55 +243,10 @@ def _line(number: int, row: int) -> _Line:
     return made
 
 
-def _separator(source: Source, lines: _Lines) -> str:
-    """Detect the separator from the first lines."""
-    if unpacked_suffix(source.path) == ".tsv":
-        return "\t"
-    splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
-    widths = {one: len(_cut([lines.first], one)[0]) for one in splits}
-    several = [one for one in splits if widths[one] > 1]
-    if len(several) == 1:
-        return several[0]
-    begin = lines.beginning()
-    if not several:
-        _check_single(source, lines.first, begin)
-        return ","
-    even = [one for one in several if all(len(row) == widths[one] for row in _cut(begin, one)[:-1])]
-    return max(even or several, key=lambda one: (widths[one], -_SEPARATORS.index(one)))
-
-
-def _check_single(source: Source, first: str, lines: list[str]) -> None:
-    """Raise if a table of one column seems to be one with another separator.
-
-    Such a character is in the first line, and in all lines equally often.
-    """
-    other = [line for line in lines[1:] if line.strip()]
-    for character in dict.fromkeys(first.strip()):
-        if character.isalnum() or character in _IN_NAMES:
-            continue
-        count = first.count(character)
-        if other and all(line.count(character) == count for line in other):
-            expected = "cells separated by commas, semicolons, tabs or bars"
-            shown = repr(character)
-            raise source.error(
-                1,
-                f"got {first.strip()!r} and {count} {shown} on every line, expected {expected}; "
-                f"{PASS_SEPARATOR}{shown}, or separator=',' if there is only one column",
-            )
-
-
-def _cut(lines: list[str], separator: str) -> list[list[str]]:
-    """Parse some lines into cells; empty if that fails."""
-    try:
-        return [row for row in csv.reader(lines, delimiter=separator) if row]
-    except csv.Error:
-        return []
-
-
 def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
     """Return the cells of each row, or its error, with its first line number."""
     lines = _Lines(source)
-    return _rows(source, lines, separator or _separator(source, lines))
+    return _rows(source, lines, separator or found_separator(source, lines))
 
 
 def _rows(source: Source, lines: _Lines, separator: str) -> Iterator[Numbered]:

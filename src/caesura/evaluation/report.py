@@ -21,7 +21,7 @@ from caesura.evaluation.input_checks import (
     restricted,
     tokens_of,
 )
-from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
+from caesura.evaluation.intervals import ROUNDS, Interval, Range, bound_of_wrong, interval_of
 from caesura.evaluation.scores import (
     Average,
     Score,
@@ -193,23 +193,9 @@ class Report(NamedTuple):
             lines += ["no segment is in the vocabulary"] * (not self.known.total)
         if self.interval is not None:
             lines.append(str(self.interval))
-            lines += [self._bound(self.interval.confidence)] * self._perfect
+            if self.sequences == self.sequences_correct > 0:
+                lines.append(bound_of_wrong(self.sequences, self.interval.confidence))
         return lines
-
-    @property
-    def _perfect(self) -> bool:
-        return self.sequences == self.sequences_correct > 0
-
-    def _bound(self, confidence: float) -> str:
-        """Return how many sequences may be wrong although all of these are right.
-
-        If a share p is wrong, n sequences are all right with the probability (1 - p)^n.
-        """
-        share = 1 - (1 - confidence) ** (1 / self.sequences)
-        return (
-            "resampling sequences that are all right shows no spread: up to "
-            f"{100 * share:.1f} % of further ones may be wrong ({100 * confidence:g} % bound)"
-        )
 
     def to_json(self) -> str:
         """Return the report as JSON, which `from_json` reads.

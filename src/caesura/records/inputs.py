@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose, plain_text
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
-from caesura.corpora.tables import check_separator
+from caesura.corpora.separators import check_separator
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
     arrow_kinds,
     arrow_of,
     arrow_records,
+    check_text_column,
     checked,
     csv_records,
     form_of,
@@ -42,7 +43,6 @@ __all__ = [
     "Input",
     "Reading",
     "Survey",
-    "check_text_column",
     "file_records",
     "input_of",
     "surveyed",
@@ -296,15 +296,6 @@ def _of_file(path: Name, reading: Reading) -> Input:
     check_text_column(os.fspath(path), form, reading.text)
     records, total, kinds = file_records(path, form, reading)
     return Input(name, records, reading, total, kinds=kinds)
-
-
-def check_text_column(path: str, form: str, column: str | None) -> None:
-    """Raise if a text column is named for a file of lines."""
-    if form == "text" and column is not None:
-        raise InvalidInput(
-            f"text_column: got {column!r} for {path}, which has lines of text, expected a table or "
-            "JSON lines; leave it out, or pass format='csv'"
-        )
 
 
 Found = tuple[Callable[[], Iterator[Raw]], int | None, dict[str, Kind] | None]

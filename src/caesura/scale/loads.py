@@ -28,8 +28,8 @@ from caesura.executors import Executor, opened
 from caesura.executors.failures import WorkerDiedError, outcomes
 from caesura.models.rules import check_rule_labels
 from caesura.records import Loaded
-from caesura.records.formats import form_of
-from caesura.records.inputs import Reading, Survey, check_text_column
+from caesura.records.formats import check_text_column, form_of
+from caesura.records.inputs import Reading, Survey
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.sinks import sink_for
 from caesura.records.splitting import splitter
