@@ -73,8 +73,10 @@ def test_labels_that_show_the_task_name_its_preset() -> None:
     tried = {"generic": 0.9, "addresses": 0.902}
     likely = Advice("generic", 50, tried, likely="addresses")
     assert likely.better is None
-    assert "look like those of addresses, for which --preset addresses is made" in str(likely)
-    assert str(likely).endswith("its F1 was 0.902 against 0.900")
+    assert "try --preset addresses, made for addresses, which the labels look like;" in str(likely)
+    assert str(likely).endswith(
+        "they did not clearly differ: F1 0.902 (addresses) and 0.900 (generic)"
+    )
     clearly = Advice("generic", 50, tried | {"ner": 0.95}, frozenset({"ner"}), likely="addresses")
     assert "addresses" not in str(clearly)  # the test outweighs names
     few = advise(addresses(10))

@@ -160,7 +160,7 @@ def test_train_warns_of_rare_and_contradictory_labels(tmp_path: Path) -> None:
     dev = write_lines(tmp_path / "y.jsonl", [{"tokens": ["7"], "segments": [[0, 1, "odd"]]}, one])
     err = good("train", file, "-d", dev, "-o", tmp_path / "m", "--max-iterations", 2).err
     assert "rare labels, with fewer than 10 segments: town (4)" in err
-    assert "contradictory labels: 4 sequences" in err
+    assert "contradictory labels: 4 pairs of sequences" in err
     assert "as sequences 1 and 3" in err
     assert "labels that train does not have: odd" in err
     assert "1 of its 2 sequences are also in train" in err

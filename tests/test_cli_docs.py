@@ -118,6 +118,11 @@ def for_tables() -> None:
     good("segment", "address.model", "new.txt", "-o", "good.csv", *review)
 
 
+def for_names() -> None:
+    for name, count, seed in (("train", 40, 1), ("test", 200, 2)):
+        corpora.write(f"{name}.conll", demo.names(count, seed=seed))
+
+
 def for_word_models() -> None:
     corpora.write("train.jsonl", demo.chinese(20, seed=1))
 
@@ -138,6 +143,7 @@ NEEDED: dict[str, Callable[[], None]] = {
     "docs/scale.md": for_scale,
     "docs/server.md": for_citations,
     "docs/tables.md": for_tables,
+    "docs/tutorials/names.md": for_names,
     "docs/word-models.md": for_word_models,
 }
 

@@ -83,7 +83,13 @@ def test_compare_counts_as_the_library_does(folder: Path) -> None:
     assert found["p_value"] == expected.p_value < 0.05
     assert found["difference"] == expected.difference
     out = good("compare", dev, folder / "good", folder / "bad", *options).out
-    assert "is more than chance" in out
+    good_, bad_ = folder / "good", folder / "bad"
+    shares = f"F1 {expected.a.f1:.3f} and {expected.b.f1:.3f}, p = {expected.p_value:.2g}"
+    assert f"{good_} is better than {bad_}: {shares} (below 0.05)" in out
+    assert (
+        f"{good_} is better than {bad_}: {shares}"
+        in good("compare", dev, bad_, good_, *options).out
+    )
     assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
 
 
@@ -383,7 +389,9 @@ def test_split_divides_at_random_and_loses_nothing(folder: Path, tmp_path: Path)
 
 def test_split_by_shares_and_formats(folder: Path, tmp_path: Path) -> None:
     a, b = tmp_path / "a.csv", tmp_path / "b.conll"
-    said = good("split", folder / "train.jsonl", a, b, "--shares", "1,3", "--json").json
+    ran = good("split", folder / "train.jsonl", a, b, "--shares", "1,3", "--json")
+    assert "--shares: 1,3 is 4 in total; the files get 25.0%, 75.0%" in ran.err
+    said = ran.json
     assert said["files"][str(b)] > 2 * said["files"][str(a)] > 0
     assert sum(said["files"].values()) == said["sequences"]
     cut = write_lines(tmp_path / "cut.jsonl", [{"text": "I'm", "spans": [[0, 1, "who"]]}] * 2)

@@ -113,6 +113,40 @@ def test_an_unknown_separator_is_named(folder: Path, tmp_path: Path, delimiter: 
     assert prices == [("0.90",), ("1.90",), ("2.90",)]
 
 
+@pytest.mark.parametrize("delimiter", [";", "|", "^"])
+def test_a_table_keeps_its_separator(folder: Path, tmp_path: Path, delimiter: str) -> None:
+    new = put(tmp_path / "new.csv", products(3), ["sku", "title"], delimiter)
+    out, check = tmp_path / "out.csv", tmp_path / "check.csv"
+    options = ["--delimiter", delimiter, "--threshold", 0.9, "--review", check]
+    good("segment", folder / "model", new, "-o", out, *options)
+    assert out.read_text().splitlines()[0].split(delimiter) == ["sku", "title", *LABELS]
+    assert check.read_text("utf-8-sig").splitlines()[0].split(delimiter)[:2] == ["row", "sku"]
+    good("segment", folder / "model", new, "-o", tmp_path / "out.tsv", *options[:2])
+    assert list(table(tmp_path / "out.tsv")[0]) == ["sku", "title", *LABELS]
+
+
+def test_tabs_are_for_the_name_of_the_output(folder: Path, tmp_path: Path) -> None:
+    new = put(tmp_path / "new.tsv", products(3), ["sku", "title"], "\t")
+    good("segment", folder / "model", new, "-o", tmp_path / "out.csv")
+    assert list(table(tmp_path / "out.csv")[0]) == ["sku", "title", *LABELS]
+
+
+def test_split_keeps_the_columns_of_a_table(tmp_path: Path) -> None:
+    names = ["sku", "title", "colour", "price", "brand"]
+    rows = products(20)
+    path = put(tmp_path / "all.csv", rows, names, ";")
+    a, b, c = (tmp_path / name for name in ("a.csv", "b.tsv", "c.parquet"))
+    good("split", path, a, b, c, "--shares", "50,25,25")
+    assert a.read_text().splitlines()[0] == ";".join(names)
+    assert list(table(b)[0]) == parquet.read_table(c).column_names == names
+    with open(a, newline="") as file:
+        found = [*csv.DictReader(file, delimiter=";"), *table(b)]
+    found += parquet.read_table(c).to_pylist()
+    assert sorted(row["sku"] for row in found) == sorted(row["sku"] for row in rows)
+    given = {row["sku"]: {name: row[name] for name in names} for row in rows}
+    assert all(row == given[row["sku"]] for row in found)
+
+
 def test_a_single_column_may_have_any_name(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("the title: a text\nNokia X20: Red\nNokia A12 Red\n", "utf-8")
@@ -342,6 +376,31 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     corrected(path, checked="x")
     ran = good("train", folder / "train.csv", "--also", path, *options)
     assert f"1 of {count} rows are marked in the column checked" in ran.err
+    assert "counts as a mark" not in ran.err
+
+
+@pytest.mark.parametrize("mark", ["no", "N", "FALSE", "0", " "])
+def test_a_negative_mark_is_none(folder: Path, tmp_path: Path, mark: str) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked=mark)
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    assert "no row is marked" in good("train", folder / "train.csv", "--also", path, *options).err
+
+
+def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked="nein")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = good("train", folder / "train.csv", "--also", path, *options).err
+    assert "in the column checked, 'nein' counts as a mark; leave the cells" in said
+
+
+def test_a_label_of_the_review_file_must_not_be_missing(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT)
+    path.write_text(path.read_text("utf-8").replace(",model,", ",modele,", 1), "utf-8")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    wrong = run("train", folder / "train.csv", "--also", path, *options).err
+    assert "got the column 'p(model)' without 'model', expected both" in wrong
+    assert "rename 'modele' to 'model'" in wrong
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_corrected_cell_that_is_not_in_the_text_is_named(folder: Path, tmp_path: Path) -> None:

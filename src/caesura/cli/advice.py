@@ -62,15 +62,16 @@ class Advice(NamedTuple):
     def __str__(self) -> str:
         start = f"features: the preset {self.chosen}, by default"
         if self.likely is not None and self.better in (None, self.likely):
-            maker = f"the labels look like those of {NAMES[self.likely]}"
-            start = f"{start}; {maker}, for which --preset {self.likely} is made"
+            maker = f"made for {NAMES[self.likely]}, which the labels look like"
+            start = f"{start}; try --preset {self.likely}, {maker}"
         if not self.sequences:
             others = ", ".join(name for name in PRESETS if name != self.chosen)
             return f"{start}; --preset takes others: {others}" if self.likely is None else start
         tried = f"in a quick test with {self.sequences} of the sequences"
         if self.better is None and self.likely is not None:
             was, now = self.scores[self.chosen], self.scores[self.likely]
-            return f"{start}; {tried}, its F1 was {now:.3f} against {was:.3f}"
+            found = f"F1 {now:.3f} ({self.likely}) and {was:.3f} ({self.chosen})"
+            return f"{start}; {tried}, they did not clearly differ: {found}"
         if self.better is None:
             return f"{start}; {tried}, no other preset was better"
         was, now = self.scores[self.chosen], self.scores[self.better]
@@ -111,8 +112,8 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
     >>> advice.chosen, sorted(advice.scores)
     ('generic', ['addresses', 'citations', 'generic', 'ner'])
     >>> print(advise(addresses(20)))
-    features: the preset generic, by default; the labels look like those of addresses, for which
-    --preset addresses is made
+    features: the preset generic, by default; try --preset addresses, made for addresses, which the
+    labels look like
     """
     name = default_name(documents)
     if name is None:

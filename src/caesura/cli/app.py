@@ -104,6 +104,9 @@ def _usage_error(error: Any) -> int:
     """Print a usage error and return the exit code."""
     context = getattr(error, "ctx", None)
     place = context.command_path if context else "caesura"
+    for wrong in getattr(error.__cause__, "errors", list)():
+        if wrong["type"] in EXPECTED:
+            error.message = f"got {wrong['input']!r}, expected {EXPECTED[wrong['type']]}"
     text = str(error.format_message()).strip().rstrip(".")
     if type(error).__name__ == "NoArgsIsHelpError":
         if text:
@@ -113,6 +116,10 @@ def _usage_error(error: Any) -> int:
     return 2
 
 
+EXPECTED = {  # by what the parser of an option reports
+    "float_parsing": "a number with a decimal point, such as 0.9",
+    "int_parsing": "a whole number, such as 10",
+}
 SETTINGS: Any = {"context_settings": {"help_option_names": ["-h", "--help"]}}
 
 app = typer.Typer(

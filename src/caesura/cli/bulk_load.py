@@ -68,6 +68,21 @@ def load_many(
     _report(made, json)
 
 
+def new_rows(written: int, rows: int, review: int) -> str:
+    """Return how many rows are new, how many of the new ones need review, and how many were there.
+
+    Examples
+    --------
+    >>> new_rows(4, 4, 1), new_rows(0, 4, 0)
+    ('4 new rows, 1 of them for review', '0 new rows (4 were there)')
+    >>> new_rows(2, 6, 1)
+    '2 new rows, 1 of them for review (4 were there)'
+    """
+    of_these = f", {review:,} of them for review" if written else ""
+    already = "" if written == rows else f" ({rows - written:,} were there)"
+    return f"{counted(written, 'new row')}{of_these}{already}"
+
+
 def _report(made: LoadManifest, json: bool) -> None:
     """Print a summary of the load; raise if some files failed."""
     totals = made.as_json()
@@ -96,12 +111,10 @@ def _report(made: LoadManifest, json: bool) -> None:
     else:
         written, rows = totals["written"], totals["rows"]
         pace = f", {written / made.seconds:,.0f} a second" if made.seconds > 10 else ""
-        already = "" if written == rows else f" ({rows - written:,} were there)"
         files = counted(len(made.files), "file")
         say(
             f"{counted(totals['records'], 'record')} in {files}, "
-            f"{counted(written, 'new row')}{already}, {totals['review']:,} of them for review"
-            f"{pace}: {made.into}, table {made.table}"
+            f"{new_rows(written, rows, totals['review'])}{pace}: {made.into}, table {made.table}"
         )
     if not totals["records"] and not made.failed:
         warn("got no records; are the files empty?")

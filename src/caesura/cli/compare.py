@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import System, answered, gold_of
-from caesura.cli.model_files import Trust
+from caesura.cli.model_files import Trust, is_model
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Reading
+from caesura.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from caesura.evaluation.significance import Comparison
 
 __all__ = ["compare"]
 
+LEVEL = 0.05  # a p-value below which a difference counts as one
 PREDICTED = "Read predicted segments from this file, or a model that predicts them."
 
 
@@ -42,6 +47,12 @@ def compare(
     """
     from caesura.evaluation import compare as compared
 
+    if is_model(gold):
+        order = " ".join(sorted((gold, a, b), key=is_model))
+        raise InvalidInput(
+            f"GOLD: got the model {gold}, expected labelled sequences, which come first; try "
+            f"caesura compare {order}"
+        )
     systems = [System(path, trust=trust) for path in (a, b)]
     documents = gold_of(gold, reading, *systems)
     said = [system.segments(documents, gold, reading) for system in systems]
@@ -64,6 +75,15 @@ def compare(
             for name, s in ((a, result.a), (b, result.b))
         ],
     )
-    say(f"\n{result}")
-    surely = "is more than chance" if result.p_value < 0.05 else "may well be chance"
-    say(f"the difference {surely}")
+    say(f"\n{_verdict(result, a, b)}\nby approximate randomisation, {rounds} rounds")
+
+
+def _verdict(result: Comparison, a: str, b: str) -> str:
+    """Return which system is better, and how sure that is."""
+    first, second = (a, b) if result.difference >= 0 else (b, a)
+    one, two = (result.a, result.b) if result.difference >= 0 else (result.b, result.a)
+    shares = f"F1 {one.f1:.3f} and {two.f1:.3f}"
+    chance = f"p = {result.p_value:.2g}"
+    if result.p_value < LEVEL:
+        return f"{first} is better than {second}: {shares}, {chance} (below {LEVEL})"
+    return f"the difference between {a} and {b} may well be chance: {chance} (not below {LEVEL})"

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from caesura.cli.output import warn
 from caesura.cli.reading import base_name
 from caesura.errors import InvalidInput
 
-__all__ = ["Rules"]
+__all__ = ["Rules", "warn_uncalibrated"]
 
 KNOWN = (
     *("required", "forbidden", "boundaries", "no_boundaries", "allowed"),
@@ -71,6 +72,15 @@ class Rules:
             raise InvalidInput(
                 f"{self.path}: got more lines than there are sequences, expected one for each"
             )
+
+
+def warn_uncalibrated(model: Any) -> None:
+    """Warn if a model is calibrated, as its probabilities under constraints are not."""
+    if getattr(model, "calibration_", None) is not None:
+        warn(
+            "--constraints: probabilities under constraints are the model's own, not calibrated, "
+            "so that a threshold selects other sequences than without constraints"
+        )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -13,6 +13,7 @@ from caesura.segments import Segment
 
 __all__ = ["Label", "Summary", "between", "overlap", "show", "summarise"]
 
+BEGINNING = 60  # characters of a sequence by which it can be searched for
 RARE = 10  # segments of a label; fewer teach little
 MOST_NAMED = 8  # labels that a warning lists
 
@@ -47,6 +48,7 @@ class Summary(NamedTuple):
     empty: int  # sequences without tokens
     repeated: int  # sequences that are there more than once, with the same segments
     contradictory: list[tuple[int, int]]  # the numbers, from 1, of two that differ in segments
+    contradiction: str  # with what the first two begin
     partial: int  # sequences that are labelled only in part
 
     @property
@@ -63,9 +65,9 @@ class Summary(NamedTuple):
         if self.contradictory:
             first, second = self.contradictory[0]
             said.append(
-                f"contradictory labels: {len(self.contradictory)} sequences have the same tokens "
-                f"as an earlier one and other segments, as sequences {first} and {second}; "
-                "correct one of them"
+                f"contradictory labels: {counted(len(self.contradictory), 'pair')} of sequences "
+                f"with the same tokens and other segments, such as sequences {first} and {second}, "
+                f"{self.contradiction!r}; correct one of each pair"
             )
         if self.empty:
             said.append(f"{counted(self.empty, 'sequence')} without tokens")
@@ -85,6 +87,7 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
     first_of: dict[tuple[str, ...], tuple[int, tuple[Segment, ...]]] = {}
     contradictory: list[tuple[int, int]] = []
     rest = repeated = partial = 0
+    contradiction = ""
     for number, document in enumerate(documents, 1):
         given = document.segments if document.known is None else document.known.segments
         segments = tuple(s for s in given or () if s.label != outside)
@@ -100,6 +103,7 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
             earlier, said = first_of.setdefault(document.tokens, (number, segments))
             if said != segments:
                 contradictory.append((earlier, number))
+                contradiction = contradiction or " ".join(document.tokens)[:BEGINNING]
             elif earlier != number:
                 repeated += 1
     sizes = [len(document) for document in documents]
@@ -117,6 +121,7 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
         empty=sizes.count(0),
         repeated=repeated,
         contradictory=contradictory,
+        contradiction=contradiction,
         partial=partial,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -11,7 +12,7 @@ import typer
 from caesura.cli import scoring
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import System, answered, gold_of, side_by_side
-from caesura.cli.model_files import Trust, is_model
+from caesura.cli.model_files import OutsideBias, Trust, is_model
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
 from caesura.cli.prediction_output import as_written
 from caesura.cli.progress import Quiet, hush
@@ -30,6 +31,7 @@ __all__ = ["evaluate"]
 
 _WIDEST = 10  # labels of a confusion matrix that fits a terminal
 _MOST = 20  # confusions that are listed in place of a larger one
+_BRACKET = re.compile(r"[][]")  # of the text, beside those around segments
 _CARRIED = 3  # other columns of the input that are shown of a sequence
 
 
@@ -96,6 +98,7 @@ class Showing(NamedTuple):
         ),
     ] = None
     seed: Annotated[int, typer.Option(min=0, help="Set the random seed of the resampling.")] = 0
+    outside_bias: OutsideBias = None
     threads: Annotated[
         int | None, typer.Option(help="Use this many threads for a model. Default: all cores.")
     ] = None
@@ -192,6 +195,8 @@ class _Answers(NamedTuple):
 
 def _answers(first: str, second: str | None, showing: Showing, reading: Reading) -> _Answers:
     """Return the gold and the predicted segments, from one file or from two."""
+    if showing.outside_bias is not None and not any(map(is_model, filter(None, (first, second)))):
+        raise typer.BadParameter("got no model, expected one", param_hint="--outside-bias")
     if second is None:
         if is_model(first):
             raise typer.BadParameter("give labelled sequences beside the model", param_hint="GOLD")
@@ -201,7 +206,7 @@ def _answers(first: str, second: str | None, showing: Showing, reading: Reading)
     if showing.side_by_side:
         raise typer.BadParameter("got two files, expected one", param_hint="--side-by-side")
     name, path = (second, first) if is_model(first) else (first, second)
-    system = System(path, showing.threads, showing.trust)
+    system = System(path, showing.threads, showing.trust, showing.outside_bias)
     gold = gold_of(name, reading, system)
     if system.model is not None and (showing.details or showing.html):
         found, chances = system.confident(gold.documents, name)
@@ -213,7 +218,10 @@ def _answers(first: str, second: str | None, showing: Showing, reading: Reading)
 def _check(showing: Showing) -> None:
     """Raise early for options that would fail only at the end."""
     if showing.confidence is not None and not 0 < showing.confidence < 1:
-        raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
+        level = showing.confidence
+        remedy = f"; for {level:g} %, pass {level / 100:g}" if 1 < level < 100 else ""
+        wrong = f"got {level:g}, expected a share between 0 and 1{remedy}"
+        raise typer.BadParameter(wrong, param_hint="--confidence")
     for name in showing.average or ():
         if name not in AVERAGES:
             wrong = f"got {name}, expected {', '.join(AVERAGES)}"
@@ -237,5 +245,7 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
         if carried:
             say("  " + ", ".join(f"{shown(str(k))}: {shown(str(v)[:60])}" for k, v in carried))
         for head, segments in (("gold     ", document.segments or ()), ("predicted", found[i])):
-            said_so = text(*as_written(document, segments), labels=labels, width=10**9)
+            marked, words = as_written(document, segments)
+            escaped = [_BRACKET.sub(r"\\\g<0>", word) for word in words]
+            said_so = text(marked, escaped, labels=labels, width=10**9)
             print(f"  {head} {said_so}")  # it has its own colours

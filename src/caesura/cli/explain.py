@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import confident
 from caesura.cli.model_files import ModelFile, Trust, load_model
-from caesura.cli.output import Json, emit, say, table
+from caesura.cli.output import Json, emit, say, table, warn
 from caesura.cli.prediction_output import as_written, field_text
 from caesura.cli.reading import naming
 from caesura.cli.tokeniser_option import tokeniser_of
@@ -46,6 +47,11 @@ def explain(
 ) -> None:
     """Show the features behind each segment, against the best answer without it."""
     loaded = load_model(model, trust=trust)
+    if os.path.isfile(text):
+        warn(
+            f"TEXT: there is a file {text}, but its name is explained as the text; for what is in "
+            f"it: caesura explain {model} - < {text}"
+        )
     if text == "-":
         text = typer.get_text_stream("stdin").read()
     document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from weakref import WeakSet
@@ -15,12 +17,13 @@ from caesura.cli.scoring import same_number, same_tokens
 from caesura.corpora import SideBySide, detect, read_conlleval
 from caesura.corpora.corpus import OnError
 from caesura.documents import Document, Tokeniser
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, counted
 from caesura.segments import Segment
 
 __all__ = ["Found", "Gold", "System", "answered", "confident", "gold_of", "side_by_side"]
 
 Found = list[list[Segment]]  # of each sequence
+MOST_LABELS = 5  # unknown ones that warnings name
 PART = 1000  # sequences predicted at a time
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
@@ -89,7 +92,20 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
                     f"as {models[0].path} cuts {path}; give sequences that are cut into tokens, or "
                     "predictions of both on the same tokens"
                 )
+    for system in models:
+        _warn_of_labels(path, gold.documents, system)
     return gold
+
+
+def _warn_of_labels(path: str, gold: list[Document], system: System) -> None:
+    """Warn of gold labels that a model never predicts."""
+    known = system.model.labels_
+    counts = Counter(s.label for document in gold for s in document.segments or ())
+    for label in [label for label in counts if label not in known][:MOST_LABELS]:
+        near = difflib.get_close_matches(label, known, 1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(known)}"
+        some = counted(counts[label], "segment")
+        warn(f"{path}: {some} with the label {label!r}, which {system.path} never finds; {remedy}")
 
 
 def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bool:
@@ -127,11 +143,21 @@ class System:
         Of a model.
     trust : bool
         Whether to import the functions that a model names.
+    bias : float, optional
+        The outside bias of a model, in place of its own.
     """
 
-    def __init__(self, path: str, threads: int | None = None, trust: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        threads: int | None = None,
+        trust: bool = False,
+        bias: float | None = None,
+    ) -> None:
         self.path = path
-        self.model: Any = load_model(path, threads, trust=trust) if is_model(path) else None
+        self.model: Any = None
+        if is_model(path):
+            self.model = load_model(path, threads, trust=trust, outside_bias=bias)
 
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
         """Return the predicted segments of a model with their probabilities."""

@@ -13,6 +13,7 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.inspect_neural import inspect_neural
 from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.option_values import named_normalisers
 from caesura.cli.output import Json, emit, note, say, table
 from caesura.errors import InvalidInput
 from caesura.models.estimator import fitted_of
@@ -101,6 +102,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "bytes": resolve(path).stat().st_size,
         "tokeniser": model.tokeniser_,
         "calibration": None if calibration is None else calibration.method,
+        "normalisers": named_normalisers(model),
         "about": model.about_,
     }
 
@@ -230,6 +232,8 @@ def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, in
         say(f"patterns    {', '.join(counts)}")
     say(f"tokeniser   {facts['tokeniser']}")
     say(f"calibrated  {facts['calibration'] or 'no'}")
+    values = ", ".join(f"{label} = {one}" for label, one in facts["normalisers"].items())
+    say(f"normalisers {values}")
     if changed:
         say(f"settings    {', '.join(f'{name} = {value!r}' for name, value in changed.items())}")
     if lexicons:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from caesura.cli.option_values import named_normalisers
 from caesura.cli.output import emit, say, table
 from caesura.errors import InvalidInput
 
@@ -44,6 +45,7 @@ def inspect_neural(
         "bytes": path.stat().st_size,
         "tokeniser": model.tokeniser_,
         "calibration": None if model.calibration_ is None else model.calibration_.method,
+        "normalisers": named_normalisers(model),
         "settings": settings,
     }
     parts, transitions = _parts(model), _transitions(model, top, label)
@@ -56,6 +58,8 @@ def inspect_neural(
     say(f"weights     {model.n_features_:,}")
     say(f"tokeniser   {facts['tokeniser']}")
     say(f"calibrated  {facts['calibration'] or 'no'}")
+    values = ", ".join(f"{label} = {one}" for label, one in facts["normalisers"].items())
+    say(f"normalisers {values}")
     if settings:
         say(f"settings    {', '.join(f'{name} = {value!r}' for name, value in settings.items())}")
     say()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.bulk_load import Loading, load_many
+from caesura.cli.bulk_load import Loading, load_many, new_rows
 from caesura.cli.command import command
-from caesura.cli.constraint_files import Rules
+from caesura.cli.constraint_files import Rules, warn_uncalibrated
 from caesura.cli.executor_options import check_alone
 from caesura.cli.known_values import known_of
 from caesura.cli.model_files import ModelFile, Trust, load_model, model_file
+from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import separator_of
@@ -37,6 +38,8 @@ REMEDIES = {  # what the library advises, in options
     "pass table='records'": "pass --table records",
     "pass text_column='...'": "pass --text-column",
     "text_column: got": "--text-column: got",
+    "format='csv'": "--format csv",
+    "constraints[": "--constraints[",
 }
 
 
@@ -132,12 +135,16 @@ class Work(NamedTuple):
 
     threshold: Annotated[
         float,
-        typer.Option(help="Mark rows with a field below this probability for review."),
+        typer.Option(
+            help="Mark rows with a field below this probability, and rows without any field, for "
+            "review. A label that was not found has no probability and does not count."
+        ),
     ] = 0.9
     verbatim: Annotated[
         bool,
         typer.Option("--verbatim", help="Add columns LABEL_text with the text as it was written."),
     ] = False
+    normaliser: Normalisers = None
     known: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,7 +159,8 @@ class Work(NamedTuple):
     constraints: Annotated[
         Path | None,
         typer.Option(
-            help="Predict under the constraints in this JSON or TOML file. Default: none."
+            help="Predict under the constraints in this JSON or TOML file. Probabilities are then "
+            "not calibrated. Default: none."
         ),
     ] = None
     batch: Annotated[
@@ -207,11 +215,14 @@ def load(
         return
     check_alone(loading)
     loaded = load_model(model, work.threads, trust=work.trust)
+    loaded = with_normalisers(loaded, work.normaliser)
     if input == "-" and given.format is None:
         asked = (given.text_column, given.id_column, given.carry)
         form: Any = piped_format(any(one is not None for one in asked))
         given = given._replace(format=form)
     rules = _rules(work)
+    if rules:
+        warn_uncalibrated(loaded)
     known = None
     if work.known:
         known = known_of(loaded, work.known, target.into, target.table)
@@ -249,14 +260,18 @@ def _many(
     model: Path, input: str, target: Target, given: Input, work: Work, loading: Loading, json: bool
 ) -> None:
     """Load many files on an executor."""
-    for option, value in (("--known", work.known), ("--threads", work.threads)):
-        if value:
+    for option in ("known", "normaliser", "threads"):
+        if getattr(work, option):
+            option = f"--{option}"
             raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
     arguments = {**target._asdict(), **_arguments(given)}
     arguments.pop("on_error")  # what cannot be read is put aside
     names = ("threshold", "verbatim", "batch", "trust")
     arguments |= {name: getattr(work, name) for name in names}
-    arguments |= {"constraints": _rules(work), "model_name": model.stem}
+    rules = _rules(work)
+    if rules:
+        warn_uncalibrated(load_model(model, trust=work.trust))
+    arguments |= {"constraints": rules, "model_name": model.stem}
     try:
         load_many(model_file(model), input, loading, arguments, json)
     except CaesuraError as error:
@@ -325,13 +340,12 @@ def _report(done: Loaded, json: bool) -> None:
         ("label", done.renamed, ""),
         ("input column", done.renamed_columns, advice),
     ):
-        if names:
-            pairs = ", ".join(f"{old!r} in {new!r}" for old, new in list(names.items())[:_NAMED])
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            note(
-                f"stored in columns with another name, as theirs is taken: the {what}s "
-                f"{pairs}{more}{remedy}"
-            )
+        for old, new in list(names.items())[:_NAMED]:
+            why = "the table has another column of this name"
+            why = why if new.startswith(old) else "databases cannot have such a name"
+            note(f"the {what} {old!r} is stored in the column {new!r}, because {why}{remedy}")
+        if len(names) > _NAMED:
+            note(f"and {len(names) - _NAMED} more {what}s likewise")
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
@@ -350,10 +364,9 @@ def _report(done: Loaded, json: bool) -> None:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})
         return
     pace = f", {done.written / done.seconds:,.0f} a second" if done.seconds > 10 else ""
-    already = "" if done.written == done.rows else f" ({done.rows - done.written:,} were there)"
     say(
-        f"{counted(done.records, 'record')}, {counted(done.written, 'new row')}{already}, "
-        f"{done.review:,} of them for review{pace}: {done.into}, table {done.table}"
+        f"{counted(done.records, 'record')}, {new_rows(done.written, done.rows, done.review)}{pace}"
+        f": {done.into}, table {done.table}"
     )
     if sys.stderr.isatty() and done.written:
         note(f"to see them: SELECT * FROM {quoted(done.table)} WHERE review")

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from caesura.cli.output import note
+from caesura.cli.output import near_file, note
 from caesura.errors import InvalidInput, message
 from caesura.ready import READY, resolve
 
-__all__ = ["ModelFile", "Trust", "is_model", "load_model", "model_file"]
+__all__ = ["ModelFile", "OutsideBias", "Trust", "is_model", "load_model", "model_file"]
 
 Trust = Annotated[
     bool,
@@ -27,6 +27,13 @@ ModelFile = Annotated[
     typer.Argument(
         metavar="MODEL",
         help=f"Use this model file, or a ready-made model: {', '.join(READY)}.",
+    ),
+]
+OutsideBias = Annotated[
+    float | None,
+    typer.Option(
+        help="Add this to the score of text outside segments: a positive number raises "
+        "precision, a negative one recall. Default: that of the model."
     ),
 ]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
@@ -55,7 +62,7 @@ def model_file(path: str | Path) -> Path:
     file, names = resolve(path), ", ".join(READY)
     if not file.exists():
         remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"
-        raise InvalidInput(f"{path}: no such file; {remedy}")
+        raise InvalidInput(f"{path}: no such file{near_file(path) or f'; {remedy}'}")
     if not is_model(file):
         raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
     if str(path) in READY and file == Path(path):

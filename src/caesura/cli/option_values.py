@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from caesura.errors import InvalidInput, message
+from caesura.normalisers import NORMALISERS
 
-__all__ = ["parsed"]
+__all__ = ["Normalisers", "named_normalisers", "parsed", "with_normalisers"]
 
 SWITCHES = (
     *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
     *("boundary_weights", "average", "pa_error_sensitive"),
     *("frozen", "transitions", "global_loss", "one_score"),
 )
+
+
+Normalisers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--normaliser",
+        metavar="LABEL=NAME",
+        help=f"Choose how the values of a label are normalised: {', '.join(NORMALISERS)}. Can be "
+        "repeated. Default: those of the model, which inspect shows.",
+    ),
+]
+
+
+def with_normalisers(model: Any, given: Sequence[str] | None) -> Any:
+    """Return a model with the normalisers that --normaliser names.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> model = caesura.SemiCRF(c2=0.1).fit(["Codd (1970)."], [[(1, 5, "date")]])
+    >>> named_normalisers(with_normalisers(model, ["date=year"]))
+    {'date': 'year'}
+    """
+    chosen = {}
+    for one in given or ():
+        label, mark, name = one.rpartition("=")
+        if not mark or label not in model.labels_ or name not in NORMALISERS:
+            expected = f"LABEL=NAME, with a label of the model and one of {', '.join(NORMALISERS)}"
+            near = difflib.get_close_matches(label, model.labels_, 1) or [model.labels_[0]]
+            raise InvalidInput(message("--normaliser", one, expected, f"write {near[0]}=space"))
+        chosen[label] = name
+    return model.set_normalisers(chosen) if chosen else model
+
+
+def named_normalisers(model: Any) -> dict[str, str]:
+    """Return the name of the normaliser of each label, for a function that of the function."""
+    found = model.normalisers_.items()
+    return {y: one if isinstance(one, str) else getattr(one, "__name__", "?") for y, one in found}
 
 
 def parsed(name: str, value: Any) -> Any:

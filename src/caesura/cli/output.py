@@ -26,6 +26,7 @@ __all__ = [
     "check_output",
     "emit",
     "fail",
+    "near_file",
     "note",
     "reporting",
     "say",
@@ -44,6 +45,13 @@ REPAIR = (
     "correct the tags, or pass --repair repair to read them as conlleval does, or --repair drop to "
     "leave them out"
 )
+REMEDIES = {  # of errors of CoNLL files, as options
+    "as columns names them; correct the line, or pass separator": "as --columns names them; "
+    "correct the line or --columns, or pass --delimiter",
+    "or pass separator": "or pass --delimiter",
+    "correct the tags or name their scheme": "correct the tags, name the column of the tags with "
+    "--columns, as token,_,tag, or their scheme with --tag-scheme",
+}
 OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # arguments of the library
 
 
@@ -310,10 +318,12 @@ def _user_message(error: Exception) -> str:
         from caesura.corpora.temporary import room_for
 
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
-        return f"{name}{error.strerror.lower()}{room_for(error)}"
+        missing = isinstance(error, FileNotFoundError) and error.filename
+        remedy = near_file(error.filename) if missing else room_for(error)
+        return f"{name}{error.strerror.lower()}{remedy}"
     if isinstance(error, CaesuraError):
         from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
-        from caesura.corpora.tables import PASS_SEPARATOR
+        from caesura.corpora.separators import PASS_SEPARATOR
 
         text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
         for name, option in (("text", "--text-column"), ("labels", "--labels")):
@@ -321,13 +331,33 @@ def _user_message(error: Exception) -> str:
         text = text.replace(PASS_SEPARATOR, "pass --delimiter ").replace(
             "separator=','", "--delimiter ','"
         )
-        return text.replace(NAME_LABELS, "name the labels with --labels")
+        for old, new in REMEDIES.items():
+            text = text.replace(old, new)
+        return text.replace(NAME_LABELS, "name the labels without it, with --labels")
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):
         return "not enough memory; use fewer sequences or smaller batches"
     kind = type(error).__name__
     return f"unexpected {kind}: {error}; this should not happen: set {DEBUG}=1 to see where it did"
+
+
+def near_file(path: str | os.PathLike[str]) -> str:
+    """Return a question that names a file beside a missing one; nothing if none has such a name.
+
+    Examples
+    --------
+    >>> near_file(__file__.replace("output", "outputs")).endswith("output.py?")
+    True
+    """
+    import difflib
+
+    folder, name = os.path.split(os.fspath(path))
+    try:
+        near = difflib.get_close_matches(name, os.listdir(folder or "."), 1)
+    except OSError:
+        return ""
+    return f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
 
 
 def _with_options(error: CaesuraError) -> CaesuraError:

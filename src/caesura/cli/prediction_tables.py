@@ -13,7 +13,7 @@ from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.sinks import writing_table
 from caesura.extraction import Records, record_of
 
-__all__ = ["shares_of", "table_names", "write_table"]
+__all__ = ["doubtful_of", "separator_of", "shares_of", "table_names", "write_table"]
 
 
 def table_names(
@@ -36,6 +36,18 @@ def table_names(
     return (None if style.carries else [*first, text, *last]), [*first, text, *last]
 
 
+def separator_of(columns: Columns | None, form: str) -> str | None:
+    """Return the cell separator of the input for a CSV file; None for a comma, and for tabs.
+
+    Examples
+    --------
+    >>> separator_of(Columns(("id", "text"), "text", (), separator=";"), "csv")
+    ';'
+    """
+    own = None if columns is None or form != "csv" else columns.separator
+    return None if own == "\t" else own
+
+
 def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style: Style) -> None:
     """Write predictions as a table, with the other columns of the input."""
     begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
@@ -44,7 +56,7 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
     own = [] if flag is None else [flag]
     own += [f"p({label})" for label in style.labels] if style.sure else []
     names, last = table_names(columns, style, own)
-    options: dict[str, Any] = {"last": last}
+    options: dict[str, Any] = {"last": last, "separator": separator_of(columns, form)}
     if form == "parquet":
         options["types"] = _types(columns, style, own)
     numbers = itertools.count()

@@ -327,7 +327,7 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
     >>> labelled([Document(("Ann",))], "names.jsonl")
     Traceback (most recent call last):
     caesura.errors.InvalidInput: names.jsonl: got sequence 1 without segments, expected labelled
-    sequences; give segments, spans or tags in it
+    sequences; give segments, spans or tags in it, or a table with columns of labels
     """
     if not documents:
         raise InvalidInput(f"{path}: got no sequences, expected at least one; is the file empty?")
@@ -335,7 +335,7 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
         if document.segments is None and document.known is None:
             raise InvalidInput(
                 f"{path}: got sequence {i} without segments, expected labelled sequences; give "
-                "segments, spans or tags in it"
+                "segments, spans or tags in it, or a table with columns of labels"
             )
     whole = documents if in_part else [one for one in documents if one.known is None]
     if not whole:

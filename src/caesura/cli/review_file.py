@@ -9,17 +9,19 @@ from typing import Any
 
 from caesura.cli.prediction_formats import Answer, Style, form_of
 from caesura.cli.prediction_output import line_of
-from caesura.cli.prediction_tables import doubtful_of, shares_of, table_names
+from caesura.cli.prediction_tables import doubtful_of, separator_of, shares_of, table_names
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 from caesura.corpora.temporary import scratch
 
-__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review"]
+__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review", "checked_rows", "unusual_marks"]
 
 ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
 FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
+UNMARKED = ("", "no", "n", "false", "0", "0.0")  # cells of a row that is not checked, in any case
+MARKED = ("x", "yes", "y", "true", "1", "1.0", "ok", "done", "checked", "✓", "✔")
 
 
 class Review:
@@ -69,7 +71,8 @@ class Review:
         own = [DOUBTFUL, CHECKED, *(f"p({label})" for label in self.style.labels)]
         names, last = table_names(columns, self.style, own, first=[ROW])
         marked = self.form == "csv"
-        with writing_table(self.path, self.form, names, last=last, marked=marked) as write:
+        options: dict[str, Any] = {"marked": marked, "separator": separator_of(columns, self.form)}
+        with writing_table(self.path, self.form, names, last=last, **options) as write:
             for start in range(0, len(self._order), 1000):
                 places = [place for _, _, place in self._order[start : start + 1000]]
                 write([self._row(*self._at(place), columns) for place in places])
@@ -95,13 +98,32 @@ class Review:
 
 
 def checked_rows(documents: Sequence[Any]) -> list[Any]:
-    """Return the rows that the reviewer has marked as checked.
+    """Return the rows that the reviewer has marked as checked; no, false and 0 are no marks.
 
     Examples
     --------
     >>> from caesura import Document
-    >>> rows = [Document(("a",), carried={"checked": mark}) for mark in ("", "x", None)]
+    >>> rows = [Document(("a",), carried={"checked": mark}) for mark in ("", "x", None, "No")]
     >>> len(checked_rows(rows))
     1
     """
-    return [d for d in documents if str(d.carried.get(CHECKED) or "").strip()]
+    return [document for document in documents if _mark(document).casefold() not in UNMARKED]
+
+
+def unusual_marks(documents: Sequence[Any]) -> list[str]:
+    """Return the marks of checked rows that may not have been meant as marks.
+
+    Examples
+    --------
+    >>> from caesura import Document
+    >>> unusual_marks([Document(("a",), carried={"checked": mark}) for mark in ("X", "?", "no")])
+    ['?']
+    """
+    marks = dict.fromkeys(map(_mark, documents))
+    return [one for one in marks if one.casefold() not in (*UNMARKED, *MARKED)]
+
+
+def _mark(document: Any) -> str:
+    """Return the cell of a row in the column `CHECKED`."""
+    cell = document.carried.get(CHECKED)
+    return "" if cell is None else str(cell).strip()

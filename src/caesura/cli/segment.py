@@ -14,8 +14,10 @@ import typer
 
 from caesura.cli.bulk_segment import segment_many
 from caesura.cli.command import command
+from caesura.cli.constraint_files import warn_uncalibrated
 from caesura.cli.executor_options import Workers, check_alone
-from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.model_files import ModelFile, OutsideBias, Trust, load_model
+from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
 from caesura.cli.prediction_output import write
@@ -62,6 +64,7 @@ class Asking(NamedTuple):
             "quotes the text.",
         ),
     ] = False
+    normaliser: Normalisers = None
     n_best: Annotated[
         int | None,
         typer.Option(
@@ -74,7 +77,8 @@ class Asking(NamedTuple):
         float | None,
         typer.Option(
             help="Write sequences with a segment below this probability to the review file "
-            "instead. Default: none."
+            "instead. A label that was not found has no probability and does not count. Default: "
+            "none."
         ),
     ] = None
     flag: Annotated[
@@ -96,16 +100,10 @@ class Asking(NamedTuple):
         Path | None,
         typer.Option(
             help="Predict under the constraints in this file: JSON or TOML for all sequences, "
-            "JSON lines for each. Default: none."
+            "JSON lines for each. Probabilities are then not calibrated. Default: none."
         ),
     ] = None
-    outside_bias: Annotated[
-        float | None,
-        typer.Option(
-            help="Add this to the score of text outside segments: a positive number raises "
-            "precision, a negative one recall. Default: that of the model."
-        ),
-    ] = None
+    outside_bias: OutsideBias = None
     scheme: Scheme = "BIO"
     batch: Annotated[
         int, typer.Option("--batch", min=1, help="Keep this many sequences in memory at a time.")
@@ -153,7 +151,8 @@ def segment(
 
     Reads and writes as it goes, so that files may be larger than memory; files are put in their
     places once all are complete. Other columns of the input are carried through unchanged. JSON
-    lines, CoNLL and tables are forms that caesura train reads.
+    lines, CoNLL and tables are forms that caesura train reads. A CSV file has the cell separator of
+    the input, if that is a CSV file with another one than tabs.
 
     With --executor, many files, or parts of large ones, are segmented at once, each to a file of
     its own in the output folder. Records that cannot be read are put aside in files of their own,
@@ -167,13 +166,23 @@ def segment(
         segment_many(model, (input, output), to, asking.trust, reading, workers, json)
         return
     check_alone(workers)
+    if asking.normaliser:
+        asking = asking._replace(normalise=True)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
         asking = asking._replace(probabilities=True)  # a page marks uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
+    if " " in input and not os.path.exists(input):
+        raise InvalidInput(
+            f"{input:.60}: no such file; to segment a text, pipe it: echo 'TEXT' | caesura segment "
+            f"{model} -"
+        )
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
+    loaded = with_normalisers(loaded, asking.normaliser)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = Run(loaded, asking, input, reading.skip_errors)
+    if asking.constraints is not None and (asking.probabilities or asking.threshold is not None):
+        warn_uncalibrated(loaded)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(Together())
@@ -274,7 +283,8 @@ def _check_flag(asking: Asking, form: str) -> None:
 def _check_threshold(threshold: float) -> None:
     """Raise unless a threshold is a probability."""
     if not 0 <= threshold <= 1:
-        raise typer.BadParameter("a probability is 0 to 1", param_hint="--threshold")
+        wrong = f"got {threshold:g}, expected a probability, 0 to 1"
+        raise typer.BadParameter(wrong, param_hint="--threshold")
 
 
 def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
@@ -320,18 +330,20 @@ def _report(
         pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
         cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
         note(f"{cut}{pace}: {output}")
+    none = (
+        f"the lowest probability is {run.lowest:.2f}; a higher --threshold selects the least "
+        "certain ones"
+    )
     if run.asking.flag:
-        note(f"{run.reviewed:,} of them are for review: a column names their doubtful fields")
+        column = "a column names their doubtful fields" if run.reviewed else none
+        note(f"{run.reviewed:,} of them are for review: {column}")
     if review is not None:
         if run.reviewed:
             are = "sequence is" if run.reviewed == 1 else "sequences are"
             note(f"{run.reviewed:,} more {are} for review, and only in {review}")
             note("  correct it and learn from it with: caesura train TRAIN --also " + review)
         else:
-            note(
-                f"no sequence is for review, and {review} has no rows: the lowest probability is "
-                f"{run.lowest:.2f}"
-            )
+            note(f"no sequence is for review, and {review} has no rows: {none}")
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
         warn(f"{name}: got no sequences; is the input empty?")

@@ -10,7 +10,8 @@ TEXTS = {
     "--model": "Choose the kind of model: semi scores segments, chain scores tokens, neural uses a "
     "network (needs torch). Default: semi.",
     "--preset": "Choose a set of features: citations, addresses, ner, chunking, words or generic. "
-    "Default: the one that suits the data.",
+    "Default: generic; words for characters of text without spaces, chunking for data with a "
+    "column pos.",
     "--gazetteer": "Use the names in this file, one on each line, as a dictionary. Can be "
     "repeated. Default: none.",
     "--order": "Let the score of a label depend on this many labels before it. Default: 1.",

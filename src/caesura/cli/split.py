@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -12,10 +13,13 @@ import typer
 from caesura import corpora
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
+from caesura.cli.prediction_tables import separator_of
 from caesura.cli.progress import Quiet, hush, listed
 from caesura.cli.reading import Reading, base_name, read, report_notes
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.files import Together
+from caesura.corpora.sinks import table_form
+from caesura.corpora.tables import write_table
 from caesura.documents import Document
 from caesura.documents.tokeniser_fitting import level_of
 from caesura.errors import counted
@@ -39,7 +43,8 @@ def split(
     shares: Annotated[
         str | None,
         typer.Option(
-            help="Give the files these shares of the sequences, for example 80,10,10. "
+            help="Give the files these shares of the sequences, for example 80,10,10, in relation "
+            "to their sum. "
             "Default: 80,20 for two files, 80,10,10 for three, equal shares for more."
         ),
     ] = None,
@@ -51,10 +56,13 @@ def split(
     """Split labelled sequences at random into files for training, development and test.
 
     Sequences with the same tokens stay together, so that no test sequence was seen in training.
-    Formats are guessed from the file names.
+    Formats are guessed from the file names. A table becomes tables with the same columns.
     """
     hush(quiet)
     weights = _weights(shares, len(outputs))
+    if shares is not None and not any(math.isclose(sum(weights), one) for one in (1, 100)):
+        used = ", ".join(f"{weight / sum(weights):.1%}" for weight in weights)
+        note(f"--shares: {shares} is {sum(weights):g} in total; the files get {used}")
     for output in outputs:
         check_output(output)
     check_apart(outputs, [input])
@@ -66,7 +74,7 @@ def split(
     with Together():
         for output, part in zip(outputs, parts, strict=True):
             with written(output):
-                corpora.write(output, part, **_form(output, documents))
+                _write(output, part, corpus.columns, _form(output, documents))
     if json:
         files = {path: len(part) for path, part in zip(outputs, parts, strict=True)}
         emit({"sequences": len(documents), "skipped": skipped, "files": files})
@@ -103,6 +111,21 @@ def divided(
         parts[part] += group
         at += len(group)
     return [[documents[i] for i in sorted(some)] for some in parts]
+
+
+def _write(
+    output: str,
+    part: Sequence[Document],
+    columns: corpora.Columns | None,
+    options: dict[str, str],
+) -> None:
+    """Write a part; from table to table with the same columns in the same order."""
+    form = table_form(output)
+    if form is None or columns is None or columns.text is None or columns.more:
+        corpora.write(output, part, **options)
+        return
+    separator = separator_of(columns, form)
+    write_table(output, form, part, columns.text, columns.labels, separator, columns.names)
 
 
 def _form(output: str, documents: Iterable[Document]) -> dict[str, str]:

@@ -42,7 +42,7 @@ MEANING = {  # of what a checkpoint depends on
 
 
 @command(
-    "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
+    "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations\n"
     "caesura train products.csv --text-column title --labels brand,model -o products.model\n"
     "caesura train train.jsonl --also corrected.csv -o better.model\n"
     "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model\n"
@@ -216,6 +216,9 @@ def _model(choices: Choices, run: Run) -> Any:
     """Return a new estimator, or one that continues from the weights of a model."""
     shown = False if run.quiet else None
     if run.warm_start is None:
+        if choices.get("max_iterations") == 0:
+            expected = "1 or more: without iterations all weights are zero"
+            raise InvalidInput(message("--max-iterations", 0, expected, "leave it out"))
         if run.near:
             raise InvalidInput("--near: got no --warm-start, expected a model to stay near; add it")
         return estimator(choices, verbose=shown)

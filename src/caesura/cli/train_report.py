@@ -88,7 +88,11 @@ def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:
     text = next((d.text for d in train if d.text and len(d.text) < 100), None)
     lines = [f"caesura segment {model} new.txt -o new.jsonl", f"caesura inspect {model}"]
     if report is None:
-        lines.insert(0, f"caesura evaluate {model} TEST, with labelled sequences not in TRAIN")
+        lines.insert(
+            0,
+            f"caesura evaluate {model} TEST, with labelled sequences not in TRAIN (caesura split "
+            "divides a file; caesura tune TRAIN cross-validates)",
+        )
     elif report.micro.f1 < 1.0:
         lines.append("caesura tune TRAIN -o best.toml, then train --config best.toml")
     lines.append(f"caesura explain {model} {shlex.quote(text or 'some text')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from caesura import corpora
 from caesura.cli.output import note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.review_file import CHECKED, checked_rows
+from caesura.cli.review_file import CHECKED, checked_rows, unusual_marks
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -130,6 +131,15 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             f"{', '.join(known[:12])}; rename the columns"
         )
     absent = [label for label in known if label not in names]
+    for label in absent:
+        if f"p({label})" in names:  # a review file, whose model had the label
+            others = [one for one in names if one not in known and not one.startswith("p(")]
+            near = difflib.get_close_matches(label, others, 1)
+            remedy = f"rename {near[0]!r} to {label!r}" if near else "restore the column"
+            raise InvalidInput(
+                f"{path}: got the column 'p({label})' without {label!r}, expected both, as the "
+                f"review file had them; {remedy}"
+            )
     if absent:
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
@@ -140,6 +150,12 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     marked = checked_rows(labelled(documents, path))
     if CHECKED not in names:
         return documents
+    if unusual := unusual_marks(documents):
+        shown = ", ".join(map(repr, unusual[:5]))
+        warn(
+            f"{path}: in the column {CHECKED}, {shown} counts as a mark; leave the cells of rows "
+            "that are not checked empty"
+        )
     if not marked:
         every = f"so all {len(documents):,} are taken"
         note(f"{path}: no row is marked in the column {CHECKED}, {every}")

@@ -10,6 +10,7 @@ A column that is not named is found by its content: the cells of labels occur in
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections import Counter
@@ -35,7 +36,7 @@ __all__ = [
 TEXT = "text"
 BETWEEN = " | "
 NAME_TEXT = "name it with text='...'"  # remedies
-NAME_LABELS = "name the labels with labels=['...']"
+NAME_LABELS = "name the labels without it, with labels=['...']"
 SAMPLE = 100  # rows by which columns are chosen
 _MOST_CELLS = 200_000  # of the sample
 _MOST_CANDIDATES = 5  # columns that are tried as the text
@@ -64,6 +65,7 @@ class Columns(NamedTuple):
     types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
     partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
     more: bool = False  # whether later rows may have other columns
+    separator: str | None = None  # between the cells of a CSV file
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -184,7 +186,10 @@ def _named(name: str, place: Mapping[str, int], argument: str) -> str:
         return alike[0]
     shown = _listed([repr(one) for one in place])
     expected = f"one of the columns {shown}"
-    raise InvalidInput(message(argument, name, expected, "correct its name"))
+    near = difflib.get_close_matches(str(name).casefold(), [one.casefold() for one in place], 1)
+    meant = next((one for one in place if [one.casefold()] == near), None)
+    remedy = "correct its name" if meant is None else f"did you mean {meant!r}?"
+    raise InvalidInput(message(argument, name, expected, remedy))
 
 
 def _text_column(
@@ -225,6 +230,8 @@ def _text_column(
         second = sizes[longest[1]] if len(longest) > 1 else 0.0
         if sizes[longest[0]] >= max(2 * second, 2.0) or len(longest) == 1:
             return longest[0], True
+    if labels is None and sample.rows:
+        raise _unclear(names, "no column has labels, whose cells occur in the text")
     raise _unclear(names, "none is named text, and several may be it")
 
 

@@ -28,18 +28,15 @@ from caesura.corpora.columns import (
 )
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, unpacked_suffix
+from caesura.corpora.separators import LOOKED, check_separator, found_separator
 from caesura.corpora.sinks import writing_table
 from caesura.documents import Document, Tokeniser
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 
-__all__ = ["PASS_SEPARATOR", "Numbered", "check_separator", "csv_rows", "read_csv", "table_corpus"]
+__all__ = ["Numbered", "csv_rows", "read_csv", "table_corpus"]
 __all__ += ["write_csv", "write_table"]
 
-_SEPARATORS = ",;\t|"
 _LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
-_LOOKED = 20  # rows by which the separator is found
-_IN_NAMES = " \xa0_-.()[]/'\""  # characters that the name of a single column may well have
-PASS_SEPARATOR = "pass separator="  # a remedy
 Numbered = tuple[int, Sequence[Any] | InvalidInput]  # a row, or why it cannot be read
 
 
@@ -108,13 +105,18 @@ def read_csv(
     text: Text; labels: author; carried along: id
     """
     check_separator(separator)
-    source = Source(path, encoding)
+    source, used = Source(path, encoding), separator
 
     def rows() -> Iterator[Numbered]:
-        return csv_rows(source, separator)
+        nonlocal used
+        lines = _Lines(source)
+        used = separator or found_separator(source, lines)
+        yield from _rows(source, lines, used)
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
-    return table_corpus(path, "csv", rows, source.error, options, align, on_error)
+    return table_corpus(
+        path, "csv", rows, source.error, options, align, on_error, separator=lambda: used
+    )
 
 
 def table_corpus(
@@ -126,6 +128,7 @@ def table_corpus(
     align: Align,
     on_error: OnError,
     types: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    separator: Callable[[], str | None] = lambda: None,
 ) -> Corpus:
     """Return the corpus of a table.
 
@@ -143,6 +146,8 @@ def table_corpus(
         As in `read_csv`.
     types : callable
         Returns the types of Arrow of the columns, where the file has them.
+    separator : callable
+        Returns the cell separator, once the first row has been read.
     """
     cutter, text = Tokeniser.of(options["tokeniser"]), options["text"]
     labels = None if options["labels"] is None else list(options["labels"])
@@ -161,7 +166,8 @@ def table_corpus(
             sample = SAMPLE if needs_rows(names, text, labels) else 0
             first = list(itertools.islice(numbered, sample))
             good = [row for _, row in first if not isinstance(row, InvalidInput)]
-            columns = choose(names, good, text, labels, whole)._replace(types=types())
+            columns = choose(names, good, text, labels, whole)
+            columns = columns._replace(types=types(), separator=separator())
         except InvalidInput as error:
             if error.remedy == NAME_TEXT:  # perhaps as rows are broken, which is then the error
                 _check_rows(first, len(names), place)
@@ -194,14 +200,6 @@ def _check_rows(
             raise place(number, wrong_width(len(row), width)) from None
 
 
-def check_separator(separator: object) -> None:
-    """Raise if a string cannot separate cells."""
-    one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
-    if separator is not None and not one:
-        expected = "one character, no quote or line end"
-        raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
-
-
 class _Lines:
     """Lines for the CSV parser, which continues after errors."""
 
@@ -215,7 +213,7 @@ class _Lines:
 
     def beginning(self) -> list[str]:
         """Return the first lines without consuming them."""
-        begin = list(itertools.islice(self.lines, 1 + _LOOKED))
+        begin = list(itertools.islice(self.lines, 1 + LOOKED))
         self.lines = itertools.chain(begin, self._more)
         return [line for _, line in begin if isinstance(line, str)]
 
@@ -245,55 +243,14 @@ def _line(number: int, row: int) -> _Line:
     return made
 
 
-def _separator(source: Source, lines: _Lines) -> str:
-    """Detect the separator from the first lines."""
-    if unpacked_suffix(source.path) == ".tsv":
-        return "\t"
-    splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
-    widths = {one: len(_cut([lines.first], one)[0]) for one in splits}
-    several = [one for one in splits if widths[one] > 1]
-    if len(several) == 1:
-        return several[0]
-    begin = lines.beginning()
-    if not several:
-        _check_single(source, lines.first, begin)
-        return ","
-    even = [one for one in several if all(len(row) == widths[one] for row in _cut(begin, one)[:-1])]
-    return max(even or several, key=lambda one: (widths[one], -_SEPARATORS.index(one)))
-
-
-def _check_single(source: Source, first: str, lines: list[str]) -> None:
-    """Raise if a table of one column seems to be one with another separator.
-
-    Such a character is in the first line, and in all lines equally often.
-    """
-    other = [line for line in lines[1:] if line.strip()]
-    for character in dict.fromkeys(first.strip()):
-        if character.isalnum() or character in _IN_NAMES:
-            continue
-        count = first.count(character)
-        if other and all(line.count(character) == count for line in other):
-            expected = "cells separated by commas, semicolons, tabs or bars"
-            shown = repr(character)
-            raise source.error(
-                1,
-                f"got {first.strip()!r} and {count} {shown} on every line, expected {expected}; "
-                f"{PASS_SEPARATOR}{shown}, or separator=',' if there is only one column",
-            )
-
-
-def _cut(lines: list[str], separator: str) -> list[list[str]]:
-    """Parse some lines into cells; empty if that fails."""
-    try:
-        return [row for row in csv.reader(lines, delimiter=separator) if row]
-    except csv.Error:
-        return []
-
-
 def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
-    """Yield the cells of each row, or its error, with its first line number."""
+    """Return the cells of each row, or its error, with its first line number."""
     lines = _Lines(source)
-    separator = separator or _separator(source, lines)
+    return _rows(source, lines, separator or found_separator(source, lines))
+
+
+def _rows(source: Source, lines: _Lines, separator: str) -> Iterator[Numbered]:
+    """Yield the cells of each row that a parser finds."""
     reader = csv.reader(lines, delimiter=separator, strict=True)
     for number in itertools.count(1):
         before = _line(lines.number + 1, number)
@@ -370,14 +327,18 @@ def write_table(
     text: str = TEXT,
     labels: Iterable[str] | None = None,
     separator: str | None = None,
+    names: Sequence[str] | None = None,
 ) -> int:
-    """Write documents as a table in a given format; see `write_csv`."""
+    """Write documents as a table in a given format; see `write_csv`.
+
+    `names` are all columns in their order; by default that of the documents.
+    """
     known = None if labels is None else list(labels)
     seen: dict[str, None] = dict.fromkeys(known or ())
     last = [text, *seen]
     i = -1
     rows: list[dict[str, Any]] = []
-    with writing_table(path, form, None, last=last, separator=separator) as write:
+    with writing_table(path, form, names, last=last, separator=separator) as write:
         for i, document in enumerate(documents):
             content, cells = row_of(document, i, text, known)
             for label in cells:

@@ -15,7 +15,7 @@ __all__ = ["TABLE", "Stored", "ask", "store"]
 TABLE = "papers"
 FILES = {"DuckDB": "references.duckdb", "SQLite": "references.db"}
 QUERY = f"""SELECT date, author, title, round(probability, 2) AS probability
-FROM {TABLE} WHERE date >= '2000' ORDER BY {TABLE}.probability DESC LIMIT 5"""
+FROM {TABLE} WHERE date GLOB '20[0-9][0-9]*' ORDER BY {TABLE}.probability DESC LIMIT 5"""
 
 
 class Stored(NamedTuple):

@@ -96,6 +96,24 @@ def bootstrap(
     return interval_of(counts, confidence, whole("rounds", rounds, 1), whole("seed", seed, 0))
 
 
+def bound_of_wrong(count: int, confidence: float) -> str:
+    """Return how many sequences may be wrong although `count` of them are all right.
+
+    If a share p is wrong, n sequences are all right with the probability (1 - p)^n.
+
+    Examples
+    --------
+    >>> bound_of_wrong(16, 0.95)
+    'resampling sequences that are all right shows no spread: up to 17.1 % of further ones may be
+    wrong (95 % bound)'
+    """
+    share = 1 - (1 - confidence) ** (1 / count)
+    return (
+        f"resampling sequences that are all right shows no spread: up to {100 * share:.1f} % of "
+        f"further ones may be wrong ({100 * confidence:g} % bound)"
+    )
+
+
 def interval_of(
     counts: npt.NDArray[np.int64], confidence: float, rounds: int = ROUNDS, seed: int = 0
 ) -> Interval:

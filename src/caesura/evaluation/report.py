@@ -21,7 +21,7 @@ from caesura.evaluation.input_checks import (
     restricted,
     tokens_of,
 )
-from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
+from caesura.evaluation.intervals import ROUNDS, Interval, Range, bound_of_wrong, interval_of
 from caesura.evaluation.scores import (
     Average,
     Score,
@@ -185,11 +185,17 @@ class Report(NamedTuple):
         ]
         lines = [
             f"{share.correct} of {share.total} {noun}{'s' * (share.total != 1)} {what}: "
-            f"{share.value:.3f}"
+            f"{f'{share.value:.3f}' if share.total else '-'}"
             for noun, what, share in shares
             if share is not None
         ]
-        return lines if self.interval is None else [*lines, str(self.interval)]
+        if self.known is not None and self.unknown is not None and self.unknown.total:
+            lines += ["no segment is in the vocabulary"] * (not self.known.total)
+        if self.interval is not None:
+            lines.append(str(self.interval))
+            if self.sequences == self.sequences_correct > 0:
+                lines.append(bound_of_wrong(self.sequences, self.interval.confidence))
+        return lines
 
     def to_json(self) -> str:
         """Return the report as JSON, which `from_json` reads.

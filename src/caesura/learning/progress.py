@@ -19,11 +19,12 @@ __all__ = [
     "StatusLine",
     "duration",
     "in_library",
-    "seconds_left",
+    "most_seconds_left",
 ]
 
 FIRST, EVERY = 2.0, 5.0  # seconds before the first line off a terminal, and between two of them
 REFRESH = 0.1  # seconds between two changes on a terminal
+PACE = 10  # iterations by whose mean time the time left is bounded
 
 # Progress display where `show` is None: none without a terminal; in commands there, too,
 # a line now and then; or none at all.
@@ -185,7 +186,7 @@ class Stage(StatusLine):
 
 
 class ProgressLine:
-    """A callback that shows iteration, objective, score, time left and gradient norm.
+    """A callback that shows iteration, objective, score, time left at most and gradient norm.
 
     Parameters
     ----------
@@ -193,8 +194,6 @@ class ProgressLine:
         Whether to show anything, as in `StatusLine`.
     max_iterations : int, optional
         Of the optimiser; with it the time left is bounded.
-    period, delta : int, float
-        Of the optimiser; from them the time left is guessed.
     title : str
         What is shown first: which part of a longer work this is.
 
@@ -209,14 +208,12 @@ class ProgressLine:
         show: bool | None = None,
         *,
         max_iterations: int | None = None,
-        period: int = 10,
-        delta: float = 1e-5,
         title: str = "",
     ) -> None:
         self.title = title
         self._status = StatusLine(show)
         self.show = self._status.show
-        self.max_iterations, self.period, self.delta = max_iterations, period, delta
+        self.max_iterations = max_iterations
         self._history: list[Progress] = []
         self._part = ""  # how far the iteration has come
 
@@ -274,14 +271,14 @@ class ProgressLine:
         if not self._history:
             return "  ".join(parts)
         p = self._history[-1]
-        left = seconds_left(self._history, self.period, self.delta, self.max_iterations)
+        left = most_seconds_left(self._history, self.max_iterations)
         parts += [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # important first
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")
         if p.gap is not None:
             parts.append(f"gap {p.gap:.3g}")
         if left is not None:
-            parts.append(f"about {duration(left)} left")
+            parts.append(f"< {duration(left)} left")
         if not math.isnan(p.gradient_norm):
             parts.append(f"gradient {p.gradient_norm:.3g}")
         parts.append(f"{duration(p.seconds)} gone")
@@ -292,46 +289,23 @@ class ProgressLine:
         return "  ".join(parts)
 
 
-def seconds_left(
-    history: Sequence[Progress], period: int, delta: float, max_iterations: int | None = None
-) -> float | None:
-    """Estimate the remaining time of an optimiser, or return None if that is not possible yet.
+def most_seconds_left(history: Sequence[Progress], max_iterations: int | None) -> float | None:
+    """Return the time that an optimiser takes at most, or None without a limit of iterations.
 
-    The relative decrease over a period is taken to go on falling as it does now, until it is below
-    `delta`.
-
-    Parameters
-    ----------
-    history : sequence of Progress
-        So far.
-    period, delta, max_iterations : int, float, int
-        Of the optimiser.
-
-    Returns
-    -------
-    float or None
-        Seconds.
+    Where an optimiser stops before its limit cannot be foretold: relative decreases go up and down
+    by a factor of ten.
 
     Examples
     --------
-    >>> def after(i):
-    ...     return Progress(i, 1.0 + 0.5**i, 0.1, 1.0, i, 3, 2.0 * i)
-    >>> round(seconds_left([after(i) for i in range(1, 21)], 5, 0.5**25))
-    20
+    >>> history = [Progress(i, 1.0, 0.1, 1.0, i, 3, 2.0 * i) for i in range(1, 21)]
+    >>> most_seconds_left(history, 100)
+    160.0
     """
-    if len(history) < 2:
+    if len(history) < 2 or max_iterations is None:
         return None
-    last, first = history[-1], history[max(0, len(history) - 1 - period)]
+    last, first = history[-1], history[max(0, len(history) - 1 - PACE)]
     pace = (last.seconds - first.seconds) / max(1, last.iteration - first.iteration)
-    bounds = [] if max_iterations is None else [float(max_iterations - last.iteration)]
-    if len(history) > 2 * period:
-        values = [history[-1 - period * k].objective for k in range(3)]
-        fell, fell_before = values[1] - values[0], values[2] - values[1]
-        if 0.0 < fell < fell_before and values[0] != 0.0:
-            slower = math.log(fell_before / fell) / period
-            to_go = math.log(max(1.0, fell / abs(values[0]) / delta)) if delta > 0.0 else math.inf
-            bounds.append(to_go / slower)
-    return max(0.0, min(bounds)) * pace if bounds else None
+    return max(0, max_iterations - last.iteration) * pace
 
 
 def duration(seconds: float) -> str:
@@ -339,10 +313,13 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(12.3), duration(340), duration(9000)
-    ('12 s', '6 min', '2.5 h')
+    >>> duration(12.3), duration(340), duration(9000), duration(700_000)
+    ('12 s', '6 min', '2.5 h', '8 days')
     """
     if seconds < 60.0:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)
-    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = minutes / 60
+    return f"{hours:.1f} h" if hours < 100 else f"{hours / 24:.0f} days"

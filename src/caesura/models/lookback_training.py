@@ -262,12 +262,7 @@ def _lbfgs(
         return score(training.model)
 
     optimiser = lbfgs_of(model, cast(Any, evaluated), model.c1, model.c2, model.max_iterations)
-    shown = ProgressLine(
-        show=model.verbose,
-        max_iterations=optimiser.max_iterations,
-        period=optimiser.period,
-        delta=optimiser.delta,
-    )
+    shown = ProgressLine(show=model.verbose, max_iterations=optimiser.max_iterations)
 
     start = np.zeros(objective.size)
     about = {}

@@ -21,6 +21,7 @@ __all__ = [
     "Constraints",
     "Rules",
     "StateRules",
+    "check_rule_labels",
     "checked_rules",
     "each_rules",
     "model_rules",
@@ -243,6 +244,28 @@ def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str
     required = sorted({span for span in rules.required if span[2] != outside})
     Partial(required, allowed, rules.boundaries, rules.no_boundaries)  # they do not contradict
     return rules._replace(required=tuple(required), allowed=allowed)
+
+
+def check_rule_labels(constraints: Constraints, labels: Sequence[str]) -> None:
+    """Raise if constraints on all sequences name a label that is not among `labels`.
+
+    Examples
+    --------
+    >>> check_rule_labels({"at_most_once": ["yeer"]}, ["title", "year"])
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: constraints['at_most_once']: got 'yeer', expected one of the labels
+    title, year; correct it
+    """
+    if not isinstance(constraints, Mapping):
+        return
+    with naming_constraint("constraints"):
+        rules = read_rules(constraints, "constraints")
+        for key in ("required", "forbidden"):
+            _check_labels(key, [label for _, _, label in getattr(rules, key)], labels)
+        for key in OF_LABELS:
+            _check_labels(key, getattr(rules, key), labels)
+        for some in rules.allowed.values():
+            _check_labels("allowed", some, labels)
 
 
 def _check_labels(name: str, some: Iterable[Any], labels: Sequence[str]) -> None:

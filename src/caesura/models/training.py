@@ -184,12 +184,7 @@ def train(
     about = {}
     if checkpoint is not None:
         about = about_run(model, training, objective(start), dev_score, weight)
-    shown = ProgressLine(
-        show=model.verbose,
-        max_iterations=optimiser.max_iterations,
-        period=optimiser.period,
-        delta=optimiser.delta,
-    )
+    shown = ProgressLine(show=model.verbose, max_iterations=optimiser.max_iterations)
 
     def each(progress: Progress) -> bool:
         line(progress)

@@ -18,7 +18,16 @@ from caesura.corpora.tables import csv_rows
 from caesura.errors import InvalidInput, message
 from caesura.records.sink_duckdb import pyarrow_module
 
-__all__ = ["Raw", "arrow_kinds", "arrow_of", "arrow_records", "checked", "csv_records", "form_of"]
+__all__ = [
+    "Raw",
+    "arrow_kinds",
+    "arrow_of",
+    "arrow_records",
+    "check_text_column",
+    "checked",
+    "csv_records",
+    "form_of",
+]
 __all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
 
 Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its text, or what is wrong
@@ -179,3 +188,12 @@ def xlsx_records(path: Name, text: str | None) -> Iterator[Raw]:
     for document in corpus:
         column = corpus.columns.text if corpus.columns is not None else None
         yield {column or "text": document.text, **document.carried}
+
+
+def check_text_column(path: str, form: str, column: str | None) -> None:
+    """Raise if a text column is named for a file of lines."""
+    if form == "text" and column is not None:
+        raise InvalidInput(
+            f"text_column: got {column!r} for {path}, which has lines of text, expected a table or "
+            "JSON lines; leave it out, or pass format='csv'"
+        )

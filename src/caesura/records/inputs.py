@@ -18,13 +18,14 @@ from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
 from caesura.corpora.kinds import Kind, converted, kind_of, settled, united
-from caesura.corpora.tables import check_separator
+from caesura.corpora.separators import check_separator
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
     arrow_kinds,
     arrow_of,
     arrow_records,
+    check_text_column,
     checked,
     csv_records,
     form_of,
@@ -36,7 +37,15 @@ from caesura.records.formats import (
 from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 
-__all__ = ["Entry", "Input", "Reading", "Survey", "file_records", "input_of", "surveyed"]
+__all__ = [
+    "Entry",
+    "Input",
+    "Reading",
+    "Survey",
+    "file_records",
+    "input_of",
+    "surveyed",
+]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
 KEPT = 5  # errors about records that were left out
@@ -261,6 +270,7 @@ def _of_file(path: Name, reading: Reading) -> Input:
     form = reading.format or _piped(path, reading) or form_of(path)
     if path == "-" and form in ("parquet", "xlsx"):
         raise InvalidInput(f"source: got {form} on the standard input; give the name of a file")
+    check_text_column(os.fspath(path), form, reading.text)
     records, total, kinds = file_records(path, form, reading)
     return Input(name, records, reading, total, kinds=kinds)
 

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
+from caesura.models.rules import check_rule_labels
 from caesura.records.inputs import Reading, input_of
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.load_run import Progress, Run
@@ -183,7 +184,9 @@ def load(
     skip = on_error == "skip"
     reading = Reading(text_column, id_column, kept, format, encoding, source_name, skip, separator)
     given = input_of(source, reading)
-    layout = layout_of(table, labels_of(loaded), given.columns, verbatim)
+    labels = labels_of(loaded)
+    check_rule_labels(constraints, [*labels, loaded.outside])
+    layout = layout_of(table, labels, given.columns, verbatim)
     stamp = Stamp(given.name, storable(name), version_of(loaded), threshold)
     if known is not None:
         if not isinstance(known, KnownValues):

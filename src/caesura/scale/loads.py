@@ -26,8 +26,9 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, opened
 from caesura.executors.failures import WorkerDiedError, outcomes
+from caesura.models.rules import check_rule_labels
 from caesura.records import Loaded
-from caesura.records.formats import form_of
+from caesura.records.formats import check_text_column, form_of
 from caesura.records.inputs import Reading, Survey
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.sinks import sink_for
@@ -200,16 +201,20 @@ def load_files(
     reading = reading._replace(separator=separator)
     source = ModelSource.of(model, trust, executor)
     loaded = source.loaded()
+    labels = labels_of(loaded)
+    check_rule_labels(constraints, [*labels, loaded.outside])
     name = storable(model_name or Path(source.path).stem)
     stamp = Stamp("", name, version_of(loaded), threshold)
     place = _folder(folder, into)
     files = _files(names, reading, part_size)
+    if {file.form for file in files} == {"text"}:
+        check_text_column(names[0], "text", text_column)
     looking = LookTask(place, reading, split, batch)
     sink = sink_for(os.fspath(into), wait)
     with opened(executor) as engine, contextlib.closing(sink):
         _look(files, looking, engine)
         columns = _merged(files, reading)
-        layout = layout_of(table, labels_of(loaded), columns, verbatim)
+        layout = layout_of(table, labels, columns, verbatim)
         task = LoadTask(looking, source, layout, constraints)
         driver = Driver(task, stamp, loaded, sink)
         sink.begin(layout.table)

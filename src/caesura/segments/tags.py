@@ -7,6 +7,7 @@ when writing what was read gives it back.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
@@ -17,6 +18,7 @@ from caesura.segments.segmentation import Segment, drop_outside, in_order, token
 __all__ = ["SCHEMES", "SCHEMES_BY_NAME", "TAG_SCHEMES", "Scheme", "from_tags", "to_tags"]
 
 _OUTSIDE = "O"
+ALIKE = 0.8  # similarity of labels, one of which may be a misspelling
 Repair = Literal["error", "repair", "drop"]
 _Place = tuple[str, str] | None  # letter and label of a tag; None: outside
 READ_ILL_FORMED = (
@@ -222,6 +224,9 @@ def from_tags(
         around = [tuple(segment) for segment in segments if segment.start <= t < segment.end]
         meant = f"segment {around[0]}" if around else "text outside"
         expected = f"{written[t]!r}, as {row.name} writes {meant}"
+        before = given[t - 1] if t else ""
+        if difflib.SequenceMatcher(None, before[2:], given[t][2:]).ratio() >= ALIKE:
+            expected += f", or the label of the tag before it, {before!r}"
         raise InvalidInput(message(f"tags[{t}]", given[t], expected, READ_ILL_FORMED))
     return segments
 

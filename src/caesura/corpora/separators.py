@@ -1,0 +1,78 @@
+"""Separators of the cells of text tables: checked where they are named, and detected."""
+
+from __future__ import annotations
+
+import csv
+from typing import Protocol
+
+from caesura.corpora.files import Source, unpacked_suffix
+from caesura.errors import InvalidInput, message
+
+__all__ = ["LOOKED", "PASS_SEPARATOR", "check_separator", "found_separator"]
+
+_SEPARATORS = ",;\t|"
+LOOKED = 20  # rows by which the separator is found
+_IN_NAMES = " \xa0_-.()[]/'\""  # characters that the name of a single column may well have
+PASS_SEPARATOR = "pass separator="  # a remedy
+
+
+class Lines(Protocol):
+    """The lines of a table."""
+
+    first: str
+
+    def beginning(self) -> list[str]:
+        """Return the first lines without consuming them."""
+
+
+def check_separator(separator: object) -> None:
+    """Raise if a string cannot separate cells."""
+    one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
+    if separator is not None and not one:
+        expected = "one character, no quote or line end"
+        raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
+
+
+def found_separator(source: Source, lines: Lines) -> str:
+    """Detect the separator from the first lines."""
+    if unpacked_suffix(source.path) == ".tsv":
+        return "\t"
+    splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
+    widths = {one: len(_cut([lines.first], one)[0]) for one in splits}
+    several = [one for one in splits if widths[one] > 1]
+    if len(several) == 1:
+        return several[0]
+    begin = lines.beginning()
+    if not several:
+        _check_single(source, lines.first, begin)
+        return ","
+    even = [one for one in several if all(len(row) == widths[one] for row in _cut(begin, one)[:-1])]
+    return max(even or several, key=lambda one: (widths[one], -_SEPARATORS.index(one)))
+
+
+def _check_single(source: Source, first: str, lines: list[str]) -> None:
+    """Raise if a table of one column seems to be one with another separator.
+
+    Such a character is in the first line, and in all lines equally often.
+    """
+    other = [line for line in lines[1:] if line.strip()]
+    for character in dict.fromkeys(first.strip()):
+        if character.isalnum() or character in _IN_NAMES:
+            continue
+        count = first.count(character)
+        if other and all(line.count(character) == count for line in other):
+            expected = "cells separated by commas, semicolons, tabs or bars"
+            shown = repr(character)
+            raise source.error(
+                1,
+                f"got {first.strip()!r} and {count} {shown} on every line, expected {expected}; "
+                f"{PASS_SEPARATOR}{shown}, or separator=',' if there is only one column",
+            )
+
+
+def _cut(lines: list[str], separator: str) -> list[list[str]]:
+    """Parse some lines into cells; empty if that fails."""
+    try:
+        return [row for row in csv.reader(lines, delimiter=separator) if row]
+    except csv.Error:
+        return []
