@@ -166,11 +166,11 @@ class ScaledChain {
   // before each token, with zeros where w has them, or null where they are the same everywhere.
   bool forward(const real* edges, Total* log_z) {
     edge = edges;
-    const Panel& panel = *w.panels;
-    if (edge != nullptr || w.n_panels > 1 || !panel.dense)
+    if (edge != nullptr || w.n_panels != 1 || !w.panels->dense)
       return forward_by(log_z, [&](int t, const real* before, real* now) {
         product(w.panels, w.n_panels, before, matrix(t), n, now);
       });
+    const Panel& panel = *w.panels;
     return with_width(panel.width, [&](auto width) {  // chosen once, and not for every token
       return forward_by(log_z, [&](int, const real* before, real* now) {
         dense_product<width()>(panel, before, w.transition, n, now);
