@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.corpora import Corpus
 from caesura.documents import Document, Tokeniser
 from caesura.encoding import Encoder
 from caesura.encoding.spans import SpanEncoder
@@ -150,6 +151,8 @@ class Model(Extractor):
             self._fit(*streams, dev, checkpoint, callbacks, sample_weight)
             return
         read = self._read(*data, before)
+        if isinstance(data[0], Corpus):
+            data[0].notes.warn_of_repeated(str(data[0].path), stacklevel=3)
         if isinstance(read.encoder, SpanEncoder):
             held_out = None if dev[0] is None else self._gold(*dev, ("X_dev", "y_dev"))
             self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
