@@ -203,7 +203,7 @@ class Answers(Predictor):
         threshold : float, optional
             Flag segments below this probability for review.
         constraints : optional
-            As in `predict`.
+            As in `predict`; probabilities are conditional on them.
 
         Returns
         -------

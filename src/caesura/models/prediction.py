@@ -269,6 +269,8 @@ class Predictor(OnlineModel):
     ) -> list[Marginals]:
         """Return the marginals of each sequence, over the states of the model.
 
+        The states of a chain are tags; for segments, see `probability` and `predict_confident`.
+
         Parameters
         ----------
         X, constraints
@@ -289,7 +291,7 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X, constraints
-            As in `predict`.
+            As in `predict`; probabilities are conditional on the constraints.
         n : int
             Maximum number of segmentations for each sequence.
 
