@@ -360,7 +360,8 @@ class Model(Extractor):
         if examples.allowed:
             return
         features, states = read.encoder.features, labelling.structure.states
-        if not self.all_possible_states:
+        own = self.features is not None and not isinstance(self.features, str)
+        if own and not self.all_possible_states:
             warn_of_lengths(features, examples.rows)
         warn_of_rare(features, self.coding.labels_of(states, labelling.scheme), examples.rows)
 
