@@ -368,12 +368,78 @@ def test_the_runner_up_is_the_best_answer_without_the_segment(model: Any) -> Non
         assert e.margin == pytest.approx(ranked[0][1] - expected)
 
 
+ANY = [(s, e, label) for s in range(4) for e in range(s + 1, 5) for label in ("town", "street")]
+
+
+def test_any_segment_can_be_asked_about(model: Any) -> None:
+    ranked = all_segmentations(model, NEAR)
+    log_z = np.logaddexp.reduce([score for _, score in ranked])
+    predicted = model.predict([NEAR])[0]
+    for asked in ANY:
+        with_it = [score for segments, score in ranked if asked in segments]
+        without = next(score for segments, score in ranked if asked not in segments)
+        chance = model.probability(NEAR, asked)
+        assert chance == pytest.approx(np.exp(np.logaddexp.reduce(with_it) - log_z), rel=1e-6)
+        [why] = model.explain(NEAR, segment=asked)
+        assert why.segment == asked
+        assert why.probability == pytest.approx(chance, rel=1e-9)
+        assert why.margin == pytest.approx(with_it[0] - without)
+        assert sum(r.difference for r in why.reasons) == pytest.approx(why.margin)
+        assert (why.margin >= 0) == (asked in predicted)
+        assert asked not in why.runner_up
+        assert ("behind" in str(why)) == (asked not in predicted)
+        if asked not in predicted:
+            assert set(why.runner_up) <= set(predicted)
+    for why, (segment, chance, *_) in zip(
+        model.explain(NEAR), model.predict_confident([NEAR])[0], strict=True
+    ):
+        assert [why] == model.explain(NEAR, segment=segment)
+        assert model.probability(NEAR, segment) == pytest.approx(chance)
+
+
+def test_probabilities_of_several_segments_and_under_constraints(model: Any) -> None:
+    ranked = all_segmentations(model, NEAR)
+    both = [(1, 2, "town"), (3, 4, "street")]
+    for asked, rules in ((both, {}), (both[:1], {"required": both[1:]}), ([(1, 2, "O")], {})):
+        kept = [(s, score) for s, score in ranked if set(rules.get("required", ())) <= set(s)]
+        with_them = [
+            score
+            for segments, score in kept
+            if all(
+                segment in segments
+                if segment[2] != "O"
+                else all(e <= segment[0] or segment[1] <= s for s, e, _ in segments)
+                for segment in asked
+            )
+        ]
+        expected = np.logaddexp.reduce(with_them) - np.logaddexp.reduce([s for _, s in kept])
+        found = model.probability(NEAR, *asked, constraints=rules)
+        assert found == pytest.approx(np.exp(expected), rel=1e-6)
+    [why] = model.explain(NEAR, {"forbidden": [(0, 1, "town")]}, segment=both[0])
+    assert why.margin < np.inf
+    assert model.probability(NEAR) == 1.0
+    assert model.probability(NEAR, both[0], constraints={"forbidden": both[:1]}) == 0.0
+    with pytest.raises(Impossible, match="x: no segmentation is possible"):
+        model.explain(NEAR, {"forbidden": both[:1]}, segment=both[0])
+    with pytest.raises(InvalidInput, match=r"segments\['required'\]: got 'city', expected one of"):
+        model.probability(NEAR, (0, 1, "city"))
+    with pytest.raises(InvalidInput, match=r"segment: got .* expected another label than outside"):
+        model.explain(NEAR, segment=(0, 1, "O"))
+
+
+def test_explanations_of_numbers_show_no_text() -> None:
+    model = SemiCRF(c2=0.1).fit([np.eye(2)], [[(0, 1, "x"), (1, 2, "y")]])
+    assert str(model.explain(np.eye(2))[0]).startswith("x [0, 1), probability 0.")
+
+
 def test_an_answer_without_any_other() -> None:
     model = SemiCRF([word[0]], max_length=1).fit([["a"]], [[(0, 1, "x")]])
     [only] = model.explain(["a"])
     assert only.margin == np.inf
     assert only.runner_up == []
-    assert "ahead of nothing" in str(only)
+    assert "probability 1.000, no alternative is allowed" in str(only)
+    [same] = model.explain(["a"], segment=(0, 1, "x"))
+    assert same == only
     assert only.probability == pytest.approx(1.0)
 
 

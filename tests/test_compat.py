@@ -349,6 +349,24 @@ def test_tagger_says_what_is_wrong(tmp_path: Path) -> None:
         Tagger().open(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("mistyped", ["B_NP", "b-NP", "NP", ""])
+def test_a_mistyped_tag_that_disables_the_scheme_is_warned_of(mistyped: str) -> None:
+    X = [[["w=the"], ["w=cat"], ["w=sat"]]] * 9
+    y = [["B-NP", "I-NP", "O"]] * 9
+    assert CRF().fit(X, y).model_.labels_ == ["NP"]
+    y[7] = ["B-NP", mistyped, "O"]
+    wrong = rf"yseq: got the tag '{mistyped}' \(token 1 of training sequence 7,.* among BIO tags"
+    with pytest.warns(UserWarning, match=wrong):
+        crf = CRF().fit(X, y)
+    theirs = sklearn_crfsuite.CRF().fit(X, y)
+    assert crf.predict(X).tolist() == np.asarray(theirs.predict(X)).tolist()  # as before
+    assert crf.model_.predict(X[:1])[0][0].label == "B-NP"
+
+
+def test_labels_beside_tags_are_no_mistakes() -> None:
+    CRF().fit([[["a"], ["b"], ["c"]]], [["B-NP", "I-NP", "other"]])  # a warning is an error here
+
+
 def test_item_sequences_are_read_alike() -> None:
     X, _ = data(12, kind="nested")
     for x in X:

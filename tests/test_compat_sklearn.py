@@ -296,7 +296,7 @@ def test_warm_start_goes_on_and_ends_at_the_same_optimum(tmp_path: Path) -> None
     first = len(model.training_log_.iterations)
     assert len(model.fit(X, Y).training_log_.iterations) < first / 3  # type: ignore[union-attr]
     # More sequences bring attributes and labels that were not known, also to a model from a file.
-    more, gold = [*X, *X_TEST], [*Y, ["NEW"] * len(Y_TEST[0]), *Y_TEST[1:]]
+    more, gold = [*X, *X_TEST], [*Y, ["B-NEW"] * len(Y_TEST[0]), *Y_TEST[1:]]
     from_file = CRF(warm_start=True, model_filename=path, **tight).fit(more, gold)
     fresh = CRF(**tight).fit(more, gold)
     for found in (model.fit(more, gold), from_file):

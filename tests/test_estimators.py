@@ -62,6 +62,9 @@ def test_clone(kind: Any) -> None:
     assert twin.get_params().keys() == model.get_params().keys()
     assert repr(model) == f"<fitted {twin!r}: 3 labels, {len(model.weights_)} weights>"
     assert repr(twin).startswith(f"{kind.__name__}(features=[lower[0], ")
+    many = kind([word[t] for t in range(-99, 99)], c2=0.5)
+    assert len(str(many)) < 600 < len(repr(many))
+    assert str(many).endswith("…, c2=0.5)")
     assert not twin.__sklearn_is_fitted__()
     check_is_fitted(model)
     assert np.array_equal(twin.fit(X, Y)._known.w, model._known.w)

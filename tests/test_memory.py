@@ -16,10 +16,10 @@ import pytest
 from cli_data import good, write_lines
 
 import caesura
-from caesura import ChainCRF, Document, SemiCRF, corpora
+from caesura import ChainCRF, Document, SemiCRF, corpora, to_tags
 from caesura.documents import as_document
 from caesura.errors import InvalidInput
-from caesura.features import dense, first, from_spec, to_spec
+from caesura.features import Length, dense, first, from_spec, to_spec, word
 from caesura.features.dense_columns import is_standardised, standardised
 from caesura.features.document_columns import DenseColumn
 
@@ -164,7 +164,9 @@ def test_wrong_tables(activity: SemiCRF, make: Any) -> None:
         activity.predict([make(x.rename(columns={"pulse": "beat"}))])
     with refused("X[0].dense: got columns without pulse, expected those of the training data"):
         activity.predict([make(x[["speed"]])])
-    with refused("of which 'name' hold no numbers, expected one sequence as numbers"):
+    with refused(
+        "of which 'name' hold no numbers ('a' in row 0), expected one sequence as numbers"
+    ):
         activity.predict([make(x.assign(name="a"))])
     gone = x.copy()
     gone.loc[1, "pulse"] = np.nan
@@ -208,6 +210,51 @@ def test_what_standardise_learns() -> None:
     assert scaled.std(axis=0) == pytest.approx([1, 1, 0])
     assert from_spec(to_spec([feature])) == [feature]
     assert "mean" not in str(to_spec([dense[0]]))
+
+
+def test_numbers_far_from_all_others_are_warned_of() -> None:
+    draw = np.random.default_rng(5)
+    X = [draw.normal(size=(T, 2)) * [1.0, 1e6] for T in (20, 0, 30, 40)]
+    y = [["x"] * (len(x) // 2) + ["y"] * (len(x) - len(x) // 2) for x in X]
+    fitted = SemiCRF(standardise=True).fit(X, y)  # a warning is an error here
+    X[2][7, 0] = -5e4
+    far = r"X\[2\]: -50000 in row 7, column 'x0', is [0-9]{2},[0-9]{3} times as far from the median"
+    with pytest.warns(UserWarning, match=far) as caught:
+        again = SemiCRF(standardise=True).fit(X, y)
+    assert caught[0].filename == __file__
+    assert again.features_ != fitted.features_
+    spikes = np.zeros((40, 1))
+    spikes[3] = 1.0  # mostly one value
+    SemiCRF(standardise=True).fit([spikes], [["x"] * 20 + ["y"] * 20])
+
+
+def test_a_label_of_one_row_beside_many_is_warned_of() -> None:
+    X, y = recordings(20)
+    rows: list[Any] = [to_tags(one, "plain", len(x)) for x, one in zip(X, y, strict=True)]
+    SemiCRF(standardise=True).fit(X, rows)
+    rows[4][2] += "x"
+    wrong = (
+        rf"y\[4\]: the label '{rows[4][2]}' has 1 row in all training data, and each other label"
+    )
+    for kind in (SemiCRF, ChainCRF):
+        with pytest.warns(UserWarning, match=wrong):
+            kind(standardise=True).fit(X, rows)
+
+
+def test_lengths_that_do_not_occur_are_warned_of() -> None:
+    X, y = [["a", "b", "c", "d"]] * 2, [[(0, 2, "x"), (2, 4, "y")]] * 2
+    for none in (
+        Length(exact=1),
+        Length(exact=[1, 3]),
+        Length(at_least=3),
+        Length(ranges=[(3, 9)]),
+    ):
+        with pytest.warns(UserWarning, match=r"no training segment .* \(the lengths are 2 to 2\)"):
+            model = SemiCRF([word[0], none]).fit(X, y)
+        assert not any("length" in top.feature for top in model.top_features(n=99))
+        model = SemiCRF([word[0], none], all_possible_states=True).fit(X, y)
+        assert any("length" in top.feature for top in model.top_features(n=99))
+    SemiCRF([word[0], Length(exact=[1]), Length(exact=[2])]).fit(X, y)
 
 
 @pytest.mark.parametrize("wrong", [((1.0,), ()), ((1.0,), (0.0,)), ((np.nan,), (1.0,))])
@@ -277,10 +324,12 @@ def test_other_questions_about_a_frame(addresses: SemiCRF, activity: SemiCRF) ->
     for ask in (SemiCRF().fit, addresses.score, addresses.calibrate):
         with refused(hint):
             ask(frame, [[]])
-    with refused("of which 'title' hold no numbers, expected one sequence as numbers"):
+    with refused(
+        "of which 'title' hold no numbers ('12 High Street' in row 0), expected one sequence"
+    ):
         addresses.explain(frame)
     [x], _ = recordings(1)
-    with refused("; or [X], if it is numbers"):
+    with refused("; for numbers, pass a list with a frame for each recording, such as [X]"):
         activity.predict(x)
     with refused("X[0]: got numbers without words, expected tokens or a text"):
         addresses.predict([x])

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from toys import addresses
 
 import caesura.evaluation
 from caesura import ChainCRF, Document, Impossible, InvalidInput, Partial, SemiCRF
+from caesura.evaluation import html_report
 from caesura.features import (
     Length,
+    Lexicon,
     SegmentFunction,
     attributes,
     column,
@@ -22,6 +28,7 @@ from caesura.features import (
     first,
     function,
     last,
+    preset,
     window,
     within,
     word,
@@ -479,3 +486,46 @@ def test_sparse_arrays_are_sequences(make: Any) -> None:
         model.predict(X[0])
     with pytest.raises(caesura.InvalidInput, match="pass one of them at a time"):
         model.explain(X)
+
+
+def test_errors_say_what_to_do_next() -> None:
+    token = [{"w=a": 1.0}, {"w=b": 1.0}]
+    chain = ChainCRF().fit([token], [["B-X", "O"]])
+    with pytest.raises(InvalidInput, match=r"X\[0\]: .* put a single sequence into a list: \[x\]"):
+        chain.predict(token)
+    with pytest.raises(InvalidInput, match=r"n: got .* at least 1; arguments may be swapped"):
+        chain.predict_n_best(3, [token] * 9)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"gazetteers: got Lexicon.*put it into a list"):
+        preset("addresses", gazetteers=Lexicon("cities", ["Reno"]))
+    frame = pandas.DataFrame({"pulse": ["61", "12O"], "label": [1, 2]})
+    wrong = r"of which 'pulse' hold no numbers \('12O' in row 1\)"
+    with pytest.raises(InvalidInput, match=wrong):
+        SemiCRF().fit([frame], [["x", "x"]])
+    for numbers in (
+        frame[:1],
+        polars.DataFrame({"pulse": ["61"]}),
+        pyarrow.table({"pulse": ["6"]}),
+    ):
+        with pytest.raises(InvalidInput, match=r"no numbers .text that can be read as numbers"):
+            SemiCRF().fit([numbers], [["x"]])
+    with pytest.raises(InvalidInput, match="pass a list with a frame for each recording"):
+        SemiCRF().fit(frame, [["x", "x"]])
+    with pytest.raises(InvalidInput, match=r"documents\[0\]: got a pandas DataFrame"):
+        html_report([frame], [[(0, 1, "x")]], [[(0, 1, "x")]])
+    with pytest.raises(InvalidInput, match="for segments of numbers, call predict_confident"):
+        SemiCRF().fit([np.eye(2)], [["x", "y"]]).extract([np.eye(2)])
+
+
+def test_files_that_do_not_exist_get_a_note(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").touch()
+    model = SemiCRF().fit(["a"], [[(0, 1, "x")]])
+    for ask, note in (
+        (lambda: caesura.corpora.read(tmp_path / "train1.csv"), "did you mean 'train.csv'"),
+        (lambda: caesura.corpora.read(tmp_path / "train.cs", "csv"), "did you mean 'train.csv'"),
+        (lambda: caesura.load(tmp_path / "xyz"), "has no such file: correct the path"),
+        (lambda: caesura.load(tmp_path / "no" / "a"), "there is no folder"),
+        (lambda: model.save(tmp_path / "no" / "a"), "there is no folder .*: create it"),
+    ):
+        with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
+            ask()
+        assert re.search(note, caught.value.__notes__[0])

@@ -320,7 +320,7 @@ def test_numbers_that_are_too_large_are_refused(
     feature: SegmentFeature, field: str, number: int, tmp_path: Path
 ) -> None:
     model = caesura.SemiCRF([word[0], feature], max_iterations=2)
-    model.fit(["a b"], [[(0, 1, "x"), (1, 2, "y")]]).save(tmp_path / "model")
+    model.fit(["a b c"], [[(0, 2, "x"), (2, 3, "y")]]).save(tmp_path / "model")
     header, arrays = persistence.read(tmp_path / "model", "model")
     spec = persistence.unpack(arrays["features"])
     spec[-1][field] = [number]

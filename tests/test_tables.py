@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import caesura
-from caesura import Document, InvalidInput, SemiCRF
+from caesura import Document, InvalidInput, Segment, SemiCRF
 from caesura.corpora import Columns, from_frame, read, read_csv, read_jsonl, read_parquet, write
 from caesura.corpora.columns import choose
 from caesura.corpora.files import Together, writing
@@ -342,13 +342,41 @@ def test_a_column_is_a_list_of_texts(model: SemiCRF) -> None:
         assert model.predict(column) == expected
 
 
+def test_values_that_occur_twice_are_warned_of(tmp_path: Path) -> None:
+    rows = {"text": ["York Street , York", "1 Leeds", "Leeds Lane , Leeds"]}
+    frame = pandas.DataFrame(rows | {"town": ["York", "Leeds", "Leeds"]})
+    twice = r"^frame: 2 values .* once in their text .row 0, town: 'York'; row 2, town: 'Leeds'"
+    with pytest.warns(UserWarning, match=twice) as caught:
+        documents = from_frame(frame, labels=["town"])
+    assert documents[0].segments == (Segment(0, 1, "town"),)
+    assert caught[0].filename == __file__
+    put(tmp_path, frame.to_csv(index=False), "towns.csv")
+    corpus = read(tmp_path / "towns.csv")
+    with pytest.warns(UserWarning, match="towns.csv: 2 values .* text .line 2, town: 'York'; line"):
+        SemiCRF(c2=0.1).fit(corpus)
+    assert corpus.notes.repeated_at == ("line 2, town: 'York'", "line 4, town: 'Leeds'")
+    told = pandas.DataFrame({"text": ["York Street , York"], "town": ["York @14:18"]})
+    assert from_frame(told, labels=["town"])[0].segments == (Segment(3, 4, "town"),)
+
+
+def test_a_number_that_is_not_in_its_text_is_named_as_one() -> None:
+    frame = pandas.DataFrame({"id": [1], "text": ["Reno 01234"], "zip": [1234.0]})
+    with pytest.raises(InvalidInput, match=r"row 0: zip: .* holds numbers, .*dtype=str"):
+        from_frame(frame, labels=["zip"])
+    with pytest.raises(InvalidInput, match="pass tokeniser='parts'"):
+        from_frame(frame.assign(zip="1234"), labels=["zip"])
+
+
 def test_extract_takes_frames(model: SemiCRF) -> None:
+    names = ["id", "town", "title", "number", "street", "town_2", "probability"]
     for frame in frames():
-        columns = model.extract(frame, text="title").columns()
-        assert list(columns) == ["id", "town", "text", "number", "street", "town_2", "probability"]
+        same = r"texts: the columns 'town' have names of labels .* in the columns 'town_2' of"
+        with pytest.warns(UserWarning, match=same):
+            columns = model.extract(frame, text="title").columns()
+        assert list(columns) == names
         assert columns["id"] == [7, 8]
         assert columns["town_2"] == ["Leeds", "York"]
-    indexed = pandas.DataFrame(FRAME, index=["a", "b"])
+    indexed = pandas.DataFrame(FRAME, index=["a", "b"])[["id", "title"]]
     assert list(model.extract(indexed, text="title").to_pandas().index) == ["a", "b"]
     with pytest.raises(InvalidInput, match="expected the name of the column with the text"):
         model.extract(frames()[0])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from caesura.segments import Segment
 
-__all__ = ["BETWEEN", "Record", "Records", "Value", "paused_collection"]
+__all__ = ["BETWEEN", "Record", "Records", "Value", "paused_collection", "unused"]
 
 BETWEEN = " | "
 """What stands between the values of one label in a cell of a table."""
@@ -186,6 +186,7 @@ class Records(list[Record]):
         super().__init__(records)
         self.labels = list(labels)
         self.index: Any = None  # of the DataFrame of pandas that the texts are from
+        self.text_column = "text"  # of that DataFrame, and of tables
 
     def _repr_html_(self) -> str:
         """Show the first texts with their fields in colour in a notebook."""
@@ -212,13 +213,14 @@ class Records(list[Record]):
         Returns
         -------
         dict
-            What texts carry along, ``text``, a column for each label, and ``probability``, that of
-            the whole row.  A cell is None if the label was not found.  Several values are joined by
-            `BETWEEN`.  A column whose name is taken has a number at its end.
+            What texts carry along, the text (``text``, or its column in the DataFrame), a column
+            for each label, and ``probability``, that of the whole row.  A cell is None if the label
+            was not found.  Several values are joined by `BETWEEN`.  A column whose name is taken
+            has a number at its end.
         """
         names = dict.fromkeys(name for record in self for name in record.carried)
         out = {name: [record.carried.get(name) for record in self] for name in names}
-        out[unused("text", out)] = [record.text for record in self]
+        out[unused(self.text_column, out)] = [record.text for record in self]
         for label in self.labels:
             values = [record[label] for record in self]
             name = unused(label, out)
@@ -245,8 +247,8 @@ class Records(list[Record]):
             raise MissingPackage("pandas", "tables", "to_pandas") from None
         columns = self.columns(details, verbatim)
         cells = {name: _series(pandas, cells) for name, cells in columns.items()}
-        index = self.index if self.index is not None and len(self.index) == len(self) else None
-        return pandas.DataFrame(cells, index=index)
+        fits = self.index is not None and len(self.index) == len(self)
+        return pandas.DataFrame(cells, index=self.index if fits else None)
 
     def to_arrow(self, details: bool = False, verbatim: bool = False) -> pyarrow.Table:
         """Return an Arrow table with one row for each record; needs pyarrow.
@@ -301,11 +303,9 @@ def unused(name: str, taken: Mapping[str, Any]) -> str:
 
 def _series(pandas: Any, cells: list[Any]) -> Any:
     """Return a pandas array; integers stay integers where cells are missing."""
-    whole = any(type(cell) is int for cell in cells)
-    whole = whole and all(cell is None or type(cell) is int for cell in cells)
-    number = not whole and all(cell is None or type(cell) is float for cell in cells)
-    number = number and any(cell is not None for cell in cells)
-    return pandas.array(cells, "Int64" if whole else "float64" if number else "object")
+    kinds = {type(cell) for cell in cells if cell is not None}
+    kind = "Int64" if kinds == {int} else "float64" if kinds == {float} else "object"
+    return pandas.array(cells, kind)
 
 
 def _array(pyarrow: Any, cells: list[Any]) -> Any:
@@ -358,7 +358,7 @@ def source(document: Document, name: str = "x") -> tuple[str, Sequence[tuple[int
     if has_no_words(document):
         raise InvalidInput(
             f"{name}: got attributes or numbers without words, expected a text, tokens or a "
-            "Document with them; records are made of text"
+            "Document with them; for segments of numbers, call predict_confident"
         )
     spans, reached = [], 0
     for token in document.tokens:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura.corpora.files import Name, replacing
+from caesura.corpora.files import Name, noting_missing, replacing
 from caesura.errors import InvalidInput, message
 
 __all__ = ["VERSION", "pack", "read", "refuse_devices", "unpack", "write"]
@@ -85,7 +85,7 @@ def write(
     content = memoryview(safetensors.save(_storable(arrays), {_KEY: text}))
     if content[8 : _CHECKSUM.stop] != _START + _ZEROS:
         raise RuntimeError("this version of safetensors writes its header in another way")
-    with replacing(path) as file:
+    with noting_missing(path), replacing(path) as file:
         for part in (content[: _CHECKSUM.start], _checksum(content), content[_CHECKSUM.stop :]):
             file.write(part)
 
@@ -148,8 +148,9 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     array([0.5, 2. ])
     """
     name = str(path)
-    refuse_devices(path)
-    content = Path(path).read_bytes()
+    with noting_missing(path):
+        refuse_devices(path)
+        content = Path(path).read_bytes()
     if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
         raise InvalidInput(f"{name}: got another kind of file, expected one that Caesura wrote")
     if len(content) < _length(content):

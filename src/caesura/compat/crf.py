@@ -151,6 +151,7 @@ class CRF(Parameters):
         keep_best: bool = False,
         forbid_invalid: bool = False,
     ) -> None:
+        """Store the parameters, which help(caesura.compat.CRF) describes."""
         self.algorithm = algorithm
         self.min_freq = min_freq
         self.all_possible_states = all_possible_states

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.compat.items import Read, corpus_of
 from caesura.compat.settings import options_of
-from caesura.corpora.schemes import TagCounts, detect_scheme
+from caesura.corpora.schemes import TagCounts, detect_scheme, odd_tags
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import attributes
@@ -148,7 +149,7 @@ def _scheme(
     offsets: npt.NDArray[np.int64],
     pairs: npt.NDArray[np.int64],
 ) -> str:
-    """Return the tag scheme for segment output; "plain" if the tags follow none."""
+    """Return the tag scheme for segment output; "plain", with a warning, if they follow none."""
     counts = TagCounts()
     counts.lines = dict.fromkeys(states, 1)
     full = np.diff(offsets) > 0
@@ -161,6 +162,18 @@ def _scheme(
     try:
         return detect_scheme(counts)
     except InvalidInput:
+        scheme, odd = odd_tags(counts)
+        if odd:
+            first = int(np.flatnonzero(np.isin(tags, [states.index(tag) for tag in odd]))[0])
+            sequence = int(np.searchsorted(offsets, first, side="right")) - 1
+            where = f"token {first - offsets[sequence]} of training sequence {sequence}"
+            warnings.warn(
+                f"yseq: got the tag {states[tags[first]]!r} ({where}, both counted from 0) among "
+                f"{scheme} tags, so that the segments of `Tagger.model` and `CRF.model_` treat all "
+                "tags as plain labels; predicted tags are not affected; correct it if it is a "
+                "mistake",
+                stacklevel=4,
+            )
         return "plain"
 
 

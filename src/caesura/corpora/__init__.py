@@ -15,7 +15,7 @@ from caesura.corpora.columns import Columns
 from caesura.corpora.conll import read_conll, write_conll
 from caesura.corpora.corpus import Align, Corpus, Notes, OnError, Tally
 from caesura.corpora.detection import SUFFIXES, detect
-from caesura.corpora.files import Name, unpacked_suffix
+from caesura.corpora.files import Name, noting_missing, unpacked_suffix
 from caesura.corpora.frames import from_frame
 from caesura.corpora.jsonl import read_jsonl, write_jsonl
 from caesura.corpora.lines import read_text, write_text
@@ -129,7 +129,8 @@ def read(
     1
     [(Segment(start=0, end=2, label='PER'),)]
     """
-    name = _known(format) if format is not None else detect(path)
+    with noting_missing(path):
+        name = _known(format) if format is not None else detect(path)
     form = _FORMATS[name]
     Tally(on_error, align)  # names a wrong argument at once
     automatic = tokeniser == AUTO and align == "strict" and form.cuts and path != "-"
@@ -137,7 +138,8 @@ def read(
     _check_options(form.read, options)
     given: dict[str, Any] = {"tokeniser": cutter} if form.cuts else {}
     given |= {"align": align} if form.aligns else {}
-    corpus = form.read(path, **given, on_error=on_error, **options)
+    with noting_missing(path):
+        corpus = form.read(path, **given, on_error=on_error, **options)
     corpus.automatic = automatic
     return corpus
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,6 +18,7 @@ __all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]
 
 Align = Literal["strict", "expand", "contract"]
 OnError = Literal["raise", "skip"]
+SHOWN = 5  # cells that a warning names
 KEPT: ContextVar[int] = ContextVar("KEPT", default=20)  # messages about documents left out
 
 
@@ -41,6 +43,7 @@ class Notes(NamedTuple):
     first_repeated: str = ""  # the first of them
     skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
     damaged: str | None = None  # why the rest of the file could not be read
+    repeated_at: tuple[str, ...] = ()  # the first 20 cells that occur more than once in their text
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -59,6 +62,28 @@ class Notes(NamedTuple):
         parts += [twice] * bool(self.repeated)
         return "; ".join(parts)
 
+    def warn_of_repeated(self, name: str, stacklevel: int) -> None:
+        """Warn about values that occur more than once in their text.
+
+        Parameters
+        ----------
+        name : str
+            The argument or the file that the warning is about.
+        stacklevel : int
+            How many callers above this method the warning points to.
+        """
+        if self.repeated:
+            shown = "; ".join(self.repeated_at[:SHOWN])
+            more = ", for example" if self.repeated > SHOWN else ""
+            one = self.repeated == 1
+            warnings.warn(
+                f"{name}: {counted(self.repeated, 'value')} {'occurs' if one else 'occur'} more "
+                f"than once in {'its' if one else 'their'} text{more} ({shown}); the segment is "
+                "the first occurrence that keeps the order of the columns; write the offsets of "
+                "another into the cell, as in 'York @10:14'",
+                stacklevel=stacklevel + 1,
+            )
+
 
 class Tally(Alignment):
     """The counts of one pass over a file."""
@@ -73,7 +98,7 @@ class Tally(Alignment):
         self.align: Align = align
         self.documents = self.n_skipped = self.cut = self.lost = 0
         self.discontinuous = self.relations = self.n_repeated = 0
-        self.first_repeated = ""
+        self.repeated_at: list[str] = []
         self.place = ""  # of the row that is being read
         self.skipped: list[str] = []
         self.skipped_at: list[int] = []
@@ -93,7 +118,8 @@ class Tally(Alignment):
     def repeated(self, part: str, label: str) -> None:
         """Count a cell whose value occurs more than once in its text."""
         self.n_repeated += 1
-        self.first_repeated = self.first_repeated or f"{self.place}{label}: {part!r}"
+        if len(self.repeated_at) < KEPT.get():
+            self.repeated_at.append(f"{self.place}{label}: {part!r}")
 
     @property
     def notes(self) -> Notes:
@@ -102,7 +128,8 @@ class Tally(Alignment):
         made = Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
         return made._replace(
             repeated=self.n_repeated,
-            first_repeated=self.first_repeated,
+            first_repeated=self.repeated_at[0] if self.repeated_at else "",
+            repeated_at=tuple(self.repeated_at),
             skipped_at=tuple(self.skipped_at),
             damaged=self.damaged,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import contextvars
+import difflib
 import gzip
 import io
 import os
@@ -32,6 +33,7 @@ __all__ = [
     "beginning",
     "binary_writing",
     "name_of",
+    "noting_missing",
     "replacing",
     "unpacked_suffix",
     "writing",
@@ -39,6 +41,34 @@ __all__ = [
 
 OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # a remedy
 Name = str | os.PathLike[str]  # of a file; - is the standard input or output
+
+
+@contextlib.contextmanager
+def noting_missing(path: Name) -> Iterator[None]:
+    """Add a note on what to do to an error about a file that does not exist.
+
+    Examples
+    --------
+    >>> try:
+    ...     with noting_missing("no/such/folder/a"):
+    ...         open("no/such/folder/a")
+    ... except FileNotFoundError as error:
+    ...     print(*error.__notes__)
+    there is no folder 'no/such/folder': create it, or correct the path
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        place = Path(path)
+        if not place.parent.is_dir():
+            folder = str(place.parent)
+            error.add_note(f"there is no folder {folder!r}: create it, or correct the path")
+            raise
+        near = difflib.get_close_matches(place.name, os.listdir(place.parent), 1)
+        here = str(place.parent.resolve())
+        advice = f"did you mean {near[0]!r}?" if near else "correct the path"
+        error.add_note(f"the folder {here!r} has no such file: {advice}")
+        raise
 
 
 class Damaged(InvalidInput):

@@ -33,7 +33,8 @@ def from_frame(
         The column with the text; by default the one named text.
     labels : iterable of str
         The columns whose cells are segments; each is looked for in the text, see `read_csv`.
-        Without them, documents have no segments.  All other columns are carried along.
+        Without them, documents have no segments.  All other columns are carried along.  A value
+        that occurs more than once in its text causes a warning with the number of its row.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens; the one of the model.
     align : {"strict", "expand", "contract"}
@@ -68,12 +69,20 @@ def from_frame(
     cutter, tally = Tokeniser.of(tokeniser), Tally("raise", align)
     out = []
     for i, row in enumerate(zip(*columns, strict=True)):
+        tally.place = f"row {i}, "
         try:
             out.append(document_of(chosen, place, row, cutter, tally))
         except InvalidInput as error:
             where = f"frame, row {i}"
             argument = f"{where}: {error.argument}" if error.argument else where
-            raise error.changed(argument=argument) from None
+            fields = {"argument": argument}
+            if error.argument in wanted and isinstance(row[place[error.argument]], int | float):
+                fields["remedy"] = (
+                    "its column holds numbers, which lose leading zeros: read it as text "
+                    "(dtype=str), or correct the cell"
+                )
+            raise error.changed(**fields) from None
+    tally.notes.warn_of_repeated("frame", stacklevel=2)
     return out
 
 

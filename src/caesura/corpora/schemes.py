@@ -13,12 +13,20 @@ from caesura.corpora.files import Source
 from caesura.errors import InvalidInput, message
 from caesura.segments import SCHEMES, Scheme
 
-__all__ = ["TagCounts", "check_foreign", "detect_scheme", "find_scheme", "scheme_of_most"]
+__all__ = [
+    "TagCounts",
+    "check_foreign",
+    "detect_scheme",
+    "find_scheme",
+    "odd_tags",
+    "scheme_of_most",
+]
 
 # In the order of preference; S/A is too like labels to be guessed.
 _CANDIDATES = [row for row in SCHEMES if row.begin and row.name != "SA"]
 _LETTERS = {row.name: {row.begin, row.inside, row.end, row.single} for row in _CANDIDATES}
 _ALL_LETTERS = set().union(*_LETTERS.values())
+FEW = 10  # of so many tags, one that is not of the scheme may be a mistake
 Pair = tuple[str | None, str | None]  # None before the first tag and after the last
 
 
@@ -134,6 +142,28 @@ def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozense
     }
     rows = [row for row in _CANDIDATES if fitting[row.name] == max(fitting.values())]
     return min(rows, key=lambda row: _wrong(counts.pairs, row)).name, frozenset()
+
+
+def odd_tags(counts: TagCounts, outside: str = "O") -> tuple[str, list[str]]:
+    """Return the scheme of nearly all tags, and the few that are not of it, probably mistyped.
+
+    Examples
+    --------
+    >>> counts = TagCounts()
+    >>> counts.add([*["B-NP", "I-NP"] * 5, "B_NP", "O"], range(12))
+    >>> odd_tags(counts)
+    ('BIO', ['B_NP'])
+    """
+    scheme, _ = scheme_of_most(counts, outside)
+    if scheme == "plain":
+        return scheme, []
+    tags = [tag for tag in counts.lines if tag not in ("O", outside)]
+    odd = [tag for tag in tags if tag.partition("-")[0] not in _LETTERS[scheme]]
+    times: Counter[str | None] = Counter()
+    for (_, tag), count in counts.pairs.items():
+        times[tag] += count
+    few = sum(times[tag] for tag in odd) * FEW <= sum(times[tag] for tag in tags)
+    return scheme, odd if few else []
 
 
 def _wrong(pairs: Counter[Pair], row: Scheme) -> int:

@@ -138,7 +138,8 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
         counts = [len(value) for value in values if hasattr(value, "__len__")]
         if not counts:
             expected = "a dict with tokens, text (without offsets), attributes or dense"
-            raise InvalidInput(message(name, x, expected, "pass at least one of them"))
+            remedy = "pass one of them, or put a single sequence into a list: [x]"
+            raise InvalidInput(message(name, x, expected, remedy))
         return document_without_words(_named(name, tokens=_no_words(counts[0]), **given))
     if x.get("spans") is None:
         return _named(name, **given)

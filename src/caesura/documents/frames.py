@@ -71,6 +71,7 @@ def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[st
     wrong = [one for one, column in zip(names, columns, strict=True) if column is None]
     if wrong or not names:
         came = f", of which {', '.join(map(repr, wrong[:8]))} hold no numbers" if wrong else ""
+        came += _first_text(frame, names.index(wrong[0])) if wrong else ""
         remedy = "leave other columns out, or encode them as numbers; for texts, pass a column"
         raise InvalidInput(f"{_got(frame, name)}{came}, {_ONE}; {remedy} of texts as X")
     if len(set(names)) < len(names):
@@ -83,6 +84,17 @@ def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[st
             f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in missing values"
         )
     return array, tuple(names)
+
+
+def _first_text(frame: Any, k: int) -> str:
+    """Return where a column first has something that cannot be read as a number."""
+    column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame[_names_of(frame)[k]]
+    for t, cell in enumerate(column.to_pylist() if hasattr(column, "to_pylist") else column):
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            return f" ({cell!r} in row {t})"
+    return " (text that can be read as numbers here; look for a cell elsewhere that cannot)"
 
 
 def _numbers(frame: Any, k: int) -> npt.NDArray[np.float64] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from caesura.checks import whole
 from caesura.documents import Document
+from caesura.documents.frames import refuse_frame
 from caesura.errors import InvalidInput, counted, message
 from caesura.segments.segmentation import Segment, drop_outside, in_order
 
@@ -121,6 +122,8 @@ def tokens_of(name: str, sequences: Any, gold: Sequence[object]) -> list[tuple[s
         raise InvalidInput(message(name, sequences, expected, remedy))
     found: list[tuple[str, ...]] = []
     for i, item in enumerate(sequences):
+        wanted = "expected a list of strings, or a Document; pass one string for each row"
+        refuse_frame(item, f"{name}[{i}]", wanted)
         words = item.tokens if isinstance(item, Document) else item
         words = words if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
         if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 Feature = Template | SegmentFeature
+FAR = 1000  # times the usual distance from the median: values beyond cause a warning
 Floats = npt.NDArray[np.float64]
 
 
@@ -86,11 +88,12 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
         expected = "features that look at dense numbers"
         remedy = "give arrays of numbers or DataFrames as X, or leave it out"
         raise InvalidInput(message("standardise", True, expected, remedy))
-    some = [one for one in documents if one.dense is not None and len(one)]
-    names = dense_names(some[0]) if some else []
-    arrays = [arranged(one, names, f"X[{i}]") for i, one in enumerate(some)]
-    if not arrays:
+    some = {i: one for i, one in enumerate(documents) if one.dense is not None and len(one)}
+    if not some:
         return list(features)
+    names = dense_names(next(iter(some.values())))
+    arrays = [arranged(one, names, f"X[{i}]") for i, one in some.items()]
+    _warn_of_far(arrays, names, list(some))
     n = sum(map(len, arrays))
     mean = sum(array.sum(axis=0) for array in arrays) / n
     spread = np.sqrt(sum(((array - mean) ** 2).sum(axis=0) for array in arrays) / n)
@@ -98,6 +101,27 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
     scale = np.where(constant, 1.0, spread)
     learnt = DenseColumn(tuple(mean.tolist()), tuple(scale.tolist()))
     return [_with_dense(one, learnt) for one in features]
+
+
+def _warn_of_far(arrays: Sequence[Floats], names: Sequence[str], numbers: Sequence[int]) -> None:
+    """Warn about the farthest value of a column if it dominates mean and deviation.
+
+    The distance that nine tenths of the values do not exceed hardly depends on mistaken values.
+    """
+    ends = np.cumsum([len(array) for array in arrays])
+    for d, name in enumerate(names):
+        column = np.concatenate([array[:, d] for array in arrays])
+        far = np.abs(column - np.median(column))
+        usual, k = np.quantile(far, 0.9, method="lower"), int(far.argmax())
+        if 0 < usual < far[k] / FAR:
+            i = int(np.searchsorted(ends, k, side="right"))
+            warnings.warn(
+                f"X[{numbers[i]}]: {column[k]:g} in row {k - ends[i] + len(arrays[i])}, column "
+                f"{name!r}, is {far[k] / usual:,.0f} times as far from the median of the training "
+                "data as nine tenths of the values, so that standardise=True makes these nearly "
+                "equal; correct or clip it",
+                stacklevel=7,
+            )
 
 
 def plain_dense(feature: Feature) -> Feature:

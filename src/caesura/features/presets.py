@@ -149,6 +149,9 @@ def _of_segments(text: Column, others: Iterable[Column], length: Length = LENGTH
 def _gazetteers(lexicons: Iterable[Lexicon], segments: bool) -> Features:
     """Return lexicon features of tokens and of whole segments."""
     features: Features = []
+    if isinstance(lexicons, Lexicon):
+        remedy = "put it into a list: [lexicon]"
+        raise InvalidInput(message("gazetteers", lexicons, "a list of lexicons", remedy))
     for lexicon in lexicons:
         check_lexicon(lexicon)
         features += window(matched(lexicon, casefold=True, loose=True), -1, 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.checks import whole
-from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
+from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, message
 from caesura.inference.problems import problems_of
 from caesura.inference.results import Path, named
 from caesura.potentials import Potentials
@@ -61,7 +61,9 @@ def threads_of(n_threads: int | None) -> int:
 def check_count(name: str, value: object) -> None:
     """Raise unless an argument is an integer of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InvalidInput(f"{name}: got {value!r}, expected a whole number, at least 1")
+        expected = "a whole number, at least 1"
+        remedy = "arguments may be swapped" if isinstance(value, Iterable) else "correct it"
+        raise InvalidInput(message(name, value, expected, remedy))
 
 
 def answer_count(value: Any) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 
-__all__ = ["Calibration", "Confident", "calibrate"]
+__all__ = ["Calibration", "Confident", "calibrate", "not_constrained"]
 
 Floats = npt.NDArray[np.float64]
 SUREST = 30.0  # log-odds beyond which probabilities are not distinguished
@@ -149,3 +149,11 @@ def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
         a, b = high - ratio * (high - low), low + ratio * (high - low)
         low, high = (low, b) if loss(a) < loss(b) else (a, high)
     return float(np.exp((low + high) / 2))
+
+
+def not_constrained(name: str) -> str:
+    """Return the error for a precision requested under constraints."""
+    return (
+        f"{name}: got some with precision, expected none, since calibrate has learnt from free "
+        "predictions; leave them out, or pass a threshold instead of precision"
+    )

@@ -109,6 +109,7 @@ class ChainCRF(Answers):
         max_attributes: int | None = None,
         standardise: bool = False,
     ) -> None:
+        """Store the parameters, which help(caesura.ChainCRF) describes."""
         self._keep(locals())
 
     def check_parameters(self) -> None:

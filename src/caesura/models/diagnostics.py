@@ -15,25 +15,26 @@ from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, detours
-from caesura.models.calibration import Calibration, Confident, calibrate
-from caesura.models.encoded import Encoded, impossible
+from caesura.models.calibration import Calibration, Confident, calibrate, not_constrained
+from caesura.models.encoded import Encoded, entropies, impossible
 from caesura.models.estimator import is_number
 from caesura.models.explanation import (
     Contest,
+    Explained,
     Explanation,
     FeatureReasons,
-    TopFeature,
+    detour_to,
     explanations,
     of_one,
-    top_features,
 )
 from caesura.models.extracting import Extracted, Found
 from caesura.models.inputs import one_sequence
 from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.ragged import Ragged
-from caesura.models.rules import Constraints, Rules, nonempty_constraints
+from caesura.models.rules import Constraints, Rules, nonempty_constraints, read_rules
 from caesura.models.temperature import cooled, find_temperature
+from caesura.models.top_features import TopFeature, top_features
 from caesura.segments import Segment
 
 __all__ = ["Answers"]
@@ -202,7 +203,7 @@ class Answers(Predictor):
         threshold : float, optional
             Flag segments below this probability for review.
         constraints : optional
-            As in `predict`.
+            As in `predict`; probabilities are conditional on them.
 
         Returns
         -------
@@ -220,7 +221,7 @@ class Answers(Predictor):
         out = []
         for i, (segments, some, free) in enumerate(self._probabilities(X, constraints)):
             if precision is not None and not free:
-                raise InvalidInput(_not_constrained(f"constraints[{i}]"))
+                raise InvalidInput(not_constrained(f"constraints[{i}]"))
             raw, known = np.array(some, np.float64), free and calibration is not None
             shown = calibration(raw) if calibration is not None and free else raw
             out.append(
@@ -270,7 +271,7 @@ class Answers(Predictor):
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
             if isinstance(constraints, Mapping):
-                raise InvalidInput(_not_constrained("constraints"))
+                raise InvalidInput(not_constrained("constraints"))
             if self.calibration_ is None:
                 raise InvalidInput(
                     f"precision: got {precision!r} for a model without calibration; call "
@@ -284,8 +285,9 @@ class Answers(Predictor):
         if threshold is None:
             return -np.inf
         if not is_number(threshold) or not 0 <= threshold <= 1:
-            expected = "a probability, 0 to 1"
-            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
+            raise InvalidInput(
+                message("threshold", threshold, "a probability, 0 to 1", "correct it")
+            )
         return threshold
 
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
@@ -302,13 +304,15 @@ class Answers(Predictor):
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
         if by == "entropy":
-            return np.array([u for some in self._encoded(X) for u in _entropies(some)])
+            return np.array([u for some in self._encoded(X) for u in entropies(some)])
         shares = [[share for _, share in best] + [0.0] for best in self.predict_n_best(X, 2)]
         return np.array([1.0 - (first - second) for first, second, *_ in shares])
 
     # -- inspection ---------------------------------------------------------------------------
 
-    def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
+    def explain(
+        self, x: Any, constraints: Constraints = None, segment: Sequence[Any] | None = None
+    ) -> list[Explanation]:
         """Return the features behind each segment, compared with the best answer without it.
 
         Parameters
@@ -317,12 +321,32 @@ class Answers(Predictor):
             One sequence, in any form that `fit` takes.
         constraints : dict, optional
             As in `predict`.
+        segment : (start, end, label), optional
+            Only this segment, predicted or not: the best answer with it against that without it.
         """
         refuse(self._known, "explain")
         document = as_document(one_sequence(x), self.tokeniser_, "x")
+        reasons, asked = FeatureReasons(self, document), None
         with of_one():
             contest = self._contest(document, constraints)
-        return explanations(document, contest, FeatureReasons(self, document), self._named)
+            if segment is not None:
+                contest, asked = self._explained(document, contest, segment, constraints)
+        return explanations(document, contest, reasons, self._named, asked)
+
+    def _explained(
+        self, document: Document, contest: Contest, given: Sequence[Any], constraints: Constraints
+    ) -> tuple[Contest, Explained]:
+        """Return the best path with a segment, and its difference to the best one without it."""
+        segment = Segment(*read_rules({"required": [given]}, "segment").required[0])
+        if segment in contest.said:
+            return contest, list(zip(*contest[1:], strict=True))[contest.said.index(segment)]
+        if segment.label == self.outside:
+            remedy = "ask about a segment that is in the answer"
+            raise InvalidInput(message("segment", given, "another label than outside", remedy))
+        rules = read_rules(constraints or {}, "constraints")._asdict()
+        chance = self.probability(document, segment, constraints=constraints)
+        with_it = self._contest(document, rules | {"required": [*rules["required"], segment]})
+        return with_it, (segment, chance, detour_to(with_it.path, contest.path))
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
         """Return the best path of a document, and its differences to those without each segment."""
@@ -373,22 +397,3 @@ class Answers(Predictor):
         from caesura.models.files import unpickle
 
         unpickle(self, state)
-
-
-def _entropies(some: Encoded) -> list[float]:
-    """Return the entropy per token of each sequence."""
-    rows = some.ask(some.scorer.posterior, True, some.threads)
-    out = []
-    for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
-        if row.log_partition == -np.inf:
-            raise impossible(i)
-        out.append(row.entropy / max(length, 1))
-    return out
-
-
-def _not_constrained(name: str) -> str:
-    """Return the error for a precision requested under constraints."""
-    return (
-        f"{name}: got some with precision, expected none, since calibrate has learnt from free "
-        "predictions; leave them out, or pass a threshold instead of precision"
-    )

@@ -21,7 +21,7 @@ from caesura.models.rules import Rules
 from caesura.models.span_marginals import PairMarginals
 from caesura.potentials import Potentials
 
-__all__ = ["Encoded", "asked", "impossible"]
+__all__ = ["Encoded", "asked", "entropies", "impossible"]
 
 T = TypeVar("T")
 
@@ -109,3 +109,14 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
 def impossible(i: int) -> Impossible:
     """Return the error for a sequence without any possible segmentation."""
     return Impossible(f"X[{i}]: no segmentation is possible; relax the constraints")
+
+
+def entropies(some: Encoded) -> list[float]:
+    """Return the entropy per token of each sequence."""
+    rows = some.ask(some.scorer.posterior, True, some.threads)
+    out = []
+    for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
+        if row.log_partition == -np.inf:
+            raise impossible(i)
+        out.append(row.entropy / max(length, 1))
+    return out

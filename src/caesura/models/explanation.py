@@ -6,14 +6,14 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.errors import CaesuraError
 from caesura.inference.alternatives import Detour
 from caesura.models.estimator import fitted_of
 from caesura.models.fitted import blocks_of
@@ -28,18 +28,20 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "Contest",
+    "Explained",
     "Explanation",
     "FeatureReasons",
     "PathReasons",
     "Reason",
-    "TopFeature",
+    "detour_to",
     "explanations",
     "of_one",
-    "top_features",
 ]
 
 SHOWN = 12  # reasons in the text of an explanation
 COLUMNS = ("feature", "for", "answer", "runner-up", "difference")
+_START = attrgetter("start")
+Explained = tuple[Segment, float, Detour | None]  # a segment, its probability, and the path without
 Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
@@ -64,7 +66,7 @@ class Reason(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The explanation of one predicted segment; ``print`` shows a table.
+    """The explanation of one segment; ``print`` shows a table.
 
     Examples
     --------
@@ -80,15 +82,19 @@ class Explanation(NamedTuple):
     text: str
     probability: float
     runner_up: list[Segment]  # segments of the best answer without this one, where they differ
-    margin: float  # how much better the answer scores; infinite if there is no other
+    margin: float  # how much better the best answer with it scores; infinite if there is no other
     reasons: list[Reason]  # where the two differ, by the size of the difference; they add up to it
 
     def heading(self) -> tuple[str, str]:
         """Return the segment with its probability, and the runner-up with its distance."""
         start, end, label = self.segment
-        others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up) or "nothing"
-        segment = f"{label} [{start}, {end}) {self.text!r}, probability {self.probability:.3f}"
-        return segment, f"ahead of {others} by {self.margin:.2f}"
+        text = f" {self.text!r}" if self.text.strip() else ""  # rows of numbers have none
+        segment = f"{label} [{start}, {end}){text}, probability {self.probability:.3f}"
+        if math.isinf(self.margin):
+            return segment, "no alternative is allowed"
+        others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up)
+        side = "ahead of" if self.margin >= 0 else "behind"
+        return segment, f"{side} {others or 'leaving it outside'} by {abs(self.margin):.2f}"
 
     def rows(self, n: int = SHOWN) -> tuple[list[tuple[str, ...]], list[Reason]]:
         """Return the n strongest reasons as rows of text under COLUMNS, and the other reasons."""
@@ -112,20 +118,6 @@ class Explanation(NamedTuple):
     def _repr_html_(self) -> str:
         """Show the features for and against the segment in a notebook."""
         return card(", ".join(self.heading()), table("", [COLUMNS, *self.rows()[0]]))
-
-
-class TopFeature(NamedTuple):
-    """A feature and its weight.
-
-    Examples
-    --------
-    >>> TopFeature("word[0]=Leeds", "town", 2.5).weight
-    2.5
-    """
-
-    feature: str
-    label: str  # or a tag of a chain; of a history, all its labels
-    weight: float
 
 
 class Contest(NamedTuple):
@@ -153,8 +145,9 @@ def explanations(
     contest: Contest,
     reasons_of: PathReasons,
     named: Callable[[Sequence[Segment]], list[Segment]],
+    asked: Explained | None = None,
 ) -> list[Explanation]:
-    """Return an explanation for each segment of the best answer.
+    """Return an explanation for each segment of the best answer, or for one segment.
 
     Parameters
     ----------
@@ -166,14 +159,15 @@ def explanations(
         What makes up the scores of paths.
     named : callable
         The decoding of segments of states into labelled segments.
+    asked : Explained, optional
+        A segment of the path, if only this one is to be explained.
     """
     out: list[Explanation] = Listed()
-    starts = [segment.start for segment in contest.said]
-    for segment, chance, other in zip(*contest[1:], strict=True):
+    for segment, chance, other in zip(*contest[1:], strict=True) if asked is None else [asked]:
         reasons = reasons_of(contest.path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
-        runner_up = [] if other is None else _new_segments(contest, starts, other, named)
+        runner_up = [] if other is None else _new_segments(contest, other, named)
         text = document.text_of(segment)
         out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out
@@ -181,7 +175,6 @@ def explanations(
 
 def _new_segments(
     contest: Contest,
-    starts: list[int],
     other: Detour,
     named: Callable[[Sequence[Segment]], list[Segment]],
 ) -> list[Segment]:
@@ -194,7 +187,7 @@ def _new_segments(
     first, last = other.same_first, len(path) - other.same_last
     a = path[first].start if first < len(path) else 0
     b = path[last - 1].end if last else 0
-    near = slice(max(bisect_left(starts, a) - 1, 0), bisect_right(starts, b))
+    near = slice(max(bisect_left(said, a, key=_START) - 1, 0), bisect_right(said, b, key=_START))
     beside = [s for s in said[near] if s.end >= a]
     start, end = min([a, *(s.start for s in beside)]), max([b, *(s.end for s in beside)])
     while first > 0 and path[first - 1].start >= start:
@@ -204,6 +197,22 @@ def _new_segments(
     same = len(path) - other.same_last
     states = [*path[first : other.same_first], *other.segments, *path[same:last]]
     return sorted(set(named(states)) - set(beside))
+
+
+def detour_to(path: Sequence[Segment], other: Sequence[Segment]) -> Detour:
+    """Return the difference between a path and another one of the same sequence.
+
+    Examples
+    --------
+    >>> path = [Segment(0, 1, "a"), Segment(1, 2, "b"), Segment(2, 3, "a")]
+    >>> detour_to(path, [Segment(0, 1, "a"), Segment(1, 3, "c")])
+    Detour(same_first=1, segments=[Segment(start=1, end=3, label='c')], same_last=0)
+    """
+    most = min(len(path), len(other))
+    first = next((k for k in range(most) if path[k] != other[k]), most)
+    left = most - first
+    last = next((k for k in range(left) if path[-1 - k] != other[-1 - k]), left)
+    return Detour(first, list(other[first : len(other) - last]), last)
 
 
 class PathReasons:
@@ -346,55 +355,3 @@ def _by_key(a: Any, b: Any, w: Any, some: Any) -> dict[tuple[int, int], float]:
 
 def _by_one(a: Any, w: npt.NDArray[np.float64]) -> dict[int, float]:
     return dict(zip(a.tolist(), w.tolist(), strict=True))
-
-
-def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
-    """Return the features with the largest weights, positive or negative."""
-    fitted = fitted_of(model)
-    parameters, states = fitted.parameters, fitted.structure.states
-    shown = _Codes(states, parameters)
-    codes = shown.of_weights
-    chosen = np.arange(len(codes))
-    if label is not None:
-        said = model.coding.labels_of(states, fitted.scheme)
-        mine = [k for k, state in enumerate(states) if label in (state, said[k])]
-        if not mine:
-            expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
-            raise InvalidInput(message("label", label, expected, "correct it"))
-        chosen = np.flatnonzero(np.isin(shown.last[codes], mine))
-    blocks, attributes = blocks_of(parameters), shown.attributes
-    w = np.concatenate([fitted.w[block] for block in (blocks.rows, blocks.edges, blocks.patterns)])
-    order = chosen[np.argsort(-np.abs(w[chosen]), kind="stable")][: whole("n", n, 0)]
-    names = iter(fitted.encoder.names(attributes[order[order < len(attributes)]].tolist()))
-    return [
-        TopFeature(
-            next(names) if k < len(attributes) else "pattern",
-            shown.name(int(codes[k])),
-            float(w[k]),
-        )
-        for k in order.tolist()
-    ]
-
-
-class _Codes:
-    """The targets of weights: states, then patterns, then pairs of states."""
-
-    def __init__(self, states: Sequence[str], parameters: Any) -> None:
-        self.states, self.patterns = states, parameters.patterns
-        Y = len(states)
-        self.pairs = Y + len(self.patterns)  # code of the first pair
-        ends = [*range(Y), *(pattern[-1] for pattern in self.patterns), *[*range(Y)] * Y]
-        self.last = np.array(ends, np.int32)  # the state in which each ends
-        pair = parameters.edge_pair
-        edges = np.where(pair < Y * Y, self.pairs + pair, Y + pair - Y * Y)
-        plain = Y + np.arange(parameters.n_plain)
-        # Of rows, then edges, then patterns; the first two belong to attributes.
-        self.of_weights = np.concatenate([parameters.label, edges, plain])
-        self.attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
-
-    def name(self, code: int) -> str:
-        """Return the name of a target."""
-        Y = len(self.states)
-        if code >= self.pairs:
-            return named(divmod(code - self.pairs, Y), self.states)
-        return self.states[code] if code < Y else named(self.patterns[code - Y], self.states)

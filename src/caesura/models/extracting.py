@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from caesura import normalisers as known
 from caesura.corpora import from_frame
-from caesura.documents import Partial
+from caesura.documents import Document, Partial
 from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
-from caesura.extraction import Records, paused_collection, record_of
+from caesura.extraction import Records, paused_collection, record_of, unused
 from caesura.models.estimator import Estimator
 from caesura.models.inputs import documents_of
 from caesura.models.targets import Tags, Target
@@ -130,7 +131,9 @@ class Extractor(Estimator):
         Returns
         -------
         Records
-            A list of `Record` with `to_pandas`, `to_arrow` and `to_dicts`.  The probabilities of
+            A list of `Record` with `to_pandas`, `to_arrow` and `to_dicts`.  Columns of a DataFrame
+            that are named like labels keep their values, with a warning: the columns of what was
+            found then have other names, such as ``year_2``.  The probabilities of
             fields are those of `predict_confident`.  The probability of a record is that of the
             whole segmentation, or None for `ChainCRF` with ``forbid_invalid="never"``, where
             several tag sequences may encode one segmentation.
@@ -144,6 +147,8 @@ class Extractor(Estimator):
         if is_frame(texts):
             records.index = getattr(texts, "index", None)
             texts = from_frame(texts, text=text, tokeniser=self.tokeniser_)
+            records.text_column = "text" if text is None else text
+            _warn_of_labels(texts[:1], labels)
         elif text is not None:
             wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
             raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
@@ -181,3 +186,17 @@ class Extractor(Estimator):
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
         """Yield sequences with their extracted fields, in batches."""
         raise NotImplementedError
+
+
+def _warn_of_labels(documents: Sequence[Document], labels: Sequence[str]) -> None:
+    """Warn about columns of a DataFrame that have the names of labels."""
+    taken = {name for document in documents for name in document.carried}
+    same = [label for label in labels if label in taken]
+    if same:
+        found = ", ".join(repr(unused(label, dict.fromkeys(taken))) for label in same)
+        warnings.warn(
+            f"texts: the columns {', '.join(map(repr, same))} have names of labels and keep their "
+            f"values; what the model finds is in the columns {found} of the result; rename them, "
+            "or pass only the columns that you need",
+            stacklevel=3,
+        )

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+import warnings
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
-from caesura.features import SegmentFeature, Template
-from caesura.features.dense_columns import is_standardised, plain_dense
+from caesura.errors import InvalidInput, counted, message
+from caesura.features import Length, SegmentFeature, Template
+from caesura.features.dense_columns import has_dense, is_standardised, plain_dense
 from caesura.features.history import SegmentHistory
 from caesura.models.coding import Features
 from caesura.models.inputs import CHUNK, kinds_of
-from caesura.models.targets import Target
+from caesura.models.targets import Rows, Target
 
-__all__ = ["check_same", "check_standardise", "learns", "of_kinds"]
+__all__ = [
+    "check_same",
+    "check_standardise",
+    "learns",
+    "of_kinds",
+    "warn_of_lengths",
+    "warn_of_rare",
+]
 
+RARE, MANY = 2, 50  # rows of a label that may be mistyped, and of each other label
 Chunk = tuple[int, list[Document], list[Target]]
 
 
@@ -67,3 +78,41 @@ def check_standardise(standardise: bool, before: Features) -> None:
         expected = f"{was}, as in the previous fit, which warm_start continues"
         remedy = "set it so to continue, or warm_start=False to start again"
         raise InvalidInput(message("standardise", standardise, expected, remedy))
+
+
+def warn_of_lengths(features: Features, rows: Sequence[Rows]) -> None:
+    """Warn if no `Length` has a length of the training data, so that none has weights."""
+    sizes = np.unique(np.concatenate([some[:, 1] - some[:, 0] for some in rows]))
+    some = [feature for feature in features if isinstance(feature, Length)]
+    if not some or not len(sizes):
+        return
+    spans = [(n, n) for feature in some for n in feature.exact]
+    spans += [(n, sizes[-1]) for feature in some for n in feature.at_least]
+    spans += [span for feature in some for span in feature.ranges]
+    if not any(((low <= sizes) & (sizes <= high)).any() for low, high in spans):
+        warnings.warn(
+            f"features: no training segment has a length of {', '.join(map(repr, some))}, which "
+            f"has no weights and no effect (the lengths are {sizes[0]} to {sizes[-1]}); pass "
+            "all_possible_states=True to learn from lengths that do not occur",
+            stacklevel=6,
+        )
+
+
+def warn_of_rare(features: Features, label_of: Sequence[str], rows: Sequence[Rows]) -> None:
+    """Warn about a label of one or two rows of numbers beside others of many, likely mistyped."""
+    if not has_dense(features):
+        return
+    tokens: dict[str, int] = dict.fromkeys(label_of, 0)
+    starts, ends, states = np.concatenate(rows).T
+    counts = np.bincount(states, ends - starts, minlength=len(label_of)).astype(int).tolist()
+    for label, count in zip(label_of, counts, strict=True):
+        tokens[label] += count
+    rare = [label for label, count in tokens.items() if 0 < count <= RARE]
+    others = [count for label, count in tokens.items() if label not in rare]
+    for label in rare if min(others, default=0) >= MANY else ():
+        i = next(i for i, some in enumerate(rows) if label in {label_of[k] for k in some[:, 2]})
+        warnings.warn(
+            f"y[{i}]: the label {label!r} has {counted(tokens[label], 'row')} in all training "
+            f"data, and each other label {min(others):,} or more; correct it if it is mistyped",
+            stacklevel=6,
+        )

@@ -35,6 +35,7 @@ __all__ = [
 
 CHUNK = 1000  # sequences that are encoded, or predicted, at a time
 FRAMES = "pass a column of texts, as X['title'], or caesura.corpora.from_frame(X, text='title')"
+OF_NUMBERS = "for numbers, pass a list with a frame for each recording, such as [X]"
 _FILES = {
     ".csv",
     ".tsv",
@@ -58,7 +59,7 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
     """
     if getattr(X, "automatic", False) and Tokeniser.of(tokeniser).name != "words":
         X = X.cut_by(tokeniser)
-    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; or [X], if it is numbers")
+    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; {OF_NUMBERS}")
     _refuse_file(X, name)
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     one = one or hasattr(X, "tocoo")  # a sparse array, whose rows are the tokens of one sequence

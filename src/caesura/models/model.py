@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.corpora import Corpus
 from caesura.documents import Document, Tokeniser
 from caesura.encoding import Encoder
 from caesura.encoding.spans import SpanEncoder
@@ -42,9 +43,16 @@ from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.extracting import Extractor
-from caesura.models.feature_checks import check_same, check_standardise, learns, of_kinds
+from caesura.models.feature_checks import (
+    check_same,
+    check_standardise,
+    learns,
+    of_kinds,
+    warn_of_lengths,
+    warn_of_rare,
+)
 from caesura.models.fit_arguments import checked_run
-from caesura.models.fitted import Fitted, check_learnt
+from caesura.models.fitted import Fitted, Labelling, check_learnt
 from caesura.models.inputs import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans
@@ -53,7 +61,7 @@ from caesura.models.pattern_selection import grown
 from caesura.models.patterns import grows
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
 from caesura.models.targets import Target, known_segments, scheme_of, segments_of
-from caesura.models.training import Training, train
+from caesura.models.training import Examples, Training, train
 from caesura.models.training_checks import warn_of_splits
 from caesura.segments import Segment
 
@@ -150,6 +158,8 @@ class Model(Extractor):
             self._fit(*streams, dev, checkpoint, callbacks, sample_weight)
             return
         read = self._read(*data, before)
+        if isinstance(data[0], Corpus):
+            data[0].notes.warn_of_repeated(str(data[0].path), stacklevel=3)
         if isinstance(read.encoder, SpanEncoder):
             held_out = None if dev[0] is None else self._gold(*dev, ("X_dev", "y_dev"))
             self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
@@ -340,9 +350,20 @@ class Model(Extractor):
         warn_of_many(len(labelling.structure.states), int(lengths.sum()))
         weight = weights_of(sample_weight, len(read.targets))
         examples = examples_of(self, read.encoder, read.corpus, read.targets, labelling, weight)
+        self._warn_of_labels(read, labelling, examples)
         if grows(self) and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
+
+    def _warn_of_labels(self, read: _Read, labelling: Labelling, examples: Examples) -> None:
+        """Warn about labels and lengths of fully labelled data that seem to be mistakes."""
+        if examples.allowed:
+            return
+        features, states = read.encoder.features, labelling.structure.states
+        own = self.features is not None and not isinstance(self.features, str)
+        if own and not self.all_possible_states:
+            warn_of_lengths(features, examples.rows)
+        warn_of_rare(features, self.coding.labels_of(states, labelling.scheme), examples.rows)
 
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]

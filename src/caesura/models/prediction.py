@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar, cast
@@ -13,6 +13,7 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
+from caesura.inference import log_partition
 from caesura.inference.kernel_calls import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.constrained_inference import Asked, constrained
@@ -31,6 +32,7 @@ from caesura.models.rules import (
     each_rules,
     naming_constraint,
     nonempty_constraints,
+    read_rules,
 )
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
@@ -153,6 +155,39 @@ class Predictor(OnlineModel):
         """
         return next(self._asked([one_sequence(x)], constraints)).potentials[0]
 
+    def probability(
+        self, x: Any, *segments: Sequence[Any], constraints: Constraints = None
+    ) -> float:
+        """Return the probability that one sequence has these segments, predicted or not.
+
+        Parameters
+        ----------
+        x : sequence
+            One sequence, in any form that `fit` takes.
+        *segments : (start, end, label)
+            Segments; of several the probability is that all of them are there.
+        constraints : dict, optional
+            As in `predict`; the probability is conditional on them.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> y = [[(0, 1, "number"), (1, 3, "street")]] * 2
+        >>> model = caesura.SemiCRF(c2=0.1).fit(["12 High Street", "7 Park Lane"], y)
+        >>> round(model.probability("3 Mill Lane", (1, 3, "street")), 2)
+        0.86
+        """
+        fitted, p = self._known, self.potentials(x, constraints)
+        with naming_constraint("segments"):
+            rules = read_rules({"required": segments}, "segments")
+            rules = checked_rules(rules, p.length, self._rule_labels, self.outside)
+        with_them = p.copy()
+        self.coding.constrain(with_them, rules, "segments", fitted)
+        log_z, of_those = log_partition([p, with_them], n_threads=self.n_threads)
+        if log_z == -np.inf:
+            raise impossible(0).changed(argument="x", index=None)
+        return float(np.exp(min(of_those - log_z, 0.0)))
+
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of sequences in batches."""
         fitted, coding = self._known, self.coding
@@ -234,6 +269,8 @@ class Predictor(OnlineModel):
     ) -> list[Marginals]:
         """Return the marginals of each sequence, over the states of the model.
 
+        The states of a chain are tags; for segments, see `probability` and `predict_confident`.
+
         Parameters
         ----------
         X, constraints
@@ -254,7 +291,7 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X, constraints
-            As in `predict`.
+            As in `predict`; probabilities are conditional on the constraints.
         n : int
             Maximum number of segmentations for each sequence.
 

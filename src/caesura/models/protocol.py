@@ -70,9 +70,16 @@ class Parameters:
         return self._metadata_request
 
     def __repr__(self) -> str:
+        # Before `fit`, it can be evaluated.
+        return self._described(None if self._found_labels() is None else MOST_TEXT)
+
+    def __str__(self) -> str:
+        return self._described(MOST_TEXT)
+
+    def _described(self, most: int | None) -> str:
+        """Return the settings, and the size of a fitted model, with values of limited length."""
         defaults = inspect.signature(type(self).__init__).parameters
         labels = self._found_labels()
-        most = None if labels is None else MOST_TEXT  # before `fit`, it can be evaluated
         changed = [
             f"{name}={_short(value, most)}"
             for name, value in self.get_params().items()

@@ -190,6 +190,7 @@ class SemiCRF(Answers):
         max_attributes: int | None = None,
         standardise: bool = False,
     ) -> None:
+        """Store the parameters, which help(caesura.SemiCRF) describes."""
         self._keep(locals())
 
     def check_parameters(self) -> None:
