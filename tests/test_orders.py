@@ -32,6 +32,9 @@ from caesura.features import (
 )
 from caesura.models.patterns import seen_patterns
 
+# Random segments may have none of the lengths of a feature.
+pytestmark = pytest.mark.filterwarnings("ignore:features. no training segment has a length")
+
 Floats = npt.NDArray[np.float64]
 X, Y = addresses(30, seed=1)
 LABELS = ("one", "two", "three")

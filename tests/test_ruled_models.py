@@ -20,6 +20,9 @@ from caesura.features import Length, bias, edge, first, history, last, word
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
 
+# Random segments may have none of the lengths of a feature.
+pytestmark = pytest.mark.filterwarnings("ignore:features. no training segment has a length")
+
 LABELS = ("one", "two", "three")
 TOKENS = [word[0], bias[0], edge(word[0]), history(word[0], 1), history(bias[0], 2)]
 SEGMENTS = [first(word[0]), last(word[0]), Length(exact=2)]

@@ -98,8 +98,7 @@ void PairGraph::of(const SpanKeys& keys, const SpanPairs& found, const SpanScore
   }
 }
 
-// -- log-likelihood
-// ------------------------------------------------------------------------------
+// -- log-likelihood -----------------------------------------------------------------------------
 
 SpanObjective::SpanObjective(std::shared_ptr<SpanModel> model,
                              std::shared_ptr<const SpanCorpus> corpus, SpanGold gold,
@@ -113,6 +112,7 @@ SpanObjective::SpanObjective(std::shared_ptr<SpanModel> model,
   const int longest = *std::max_element(rules_.bounds.begin(), rules_.bounds.end());
   // Weights are those of what the gold segmentations say.
   std::vector<double> counts, often;
+  std::vector<std::uint8_t> seen;  // values may add up to 0
   SpanKeys keys;
   for (int i = 0; i < n; ++i) {
     keys.prepare(*model_, *corpus_, i, longest);
@@ -122,13 +122,15 @@ SpanObjective::SpanObjective(std::shared_ptr<SpanModel> model,
                if (k >= counts.size()) {
                  counts.resize((k / Y + 1) * Y);
                  often.resize(counts.size());
+                 seen.resize(counts.size());
                }
                counts[k] += value * sample_weight_[i];
                often[k] += value;
+               seen[k] = 1;
              });
   }
   for (std::size_t k = 0; k < counts.size(); ++k) {
-    if (often[k] == 0.0 || often[k] < min_freq) continue;
+    if (!seen[k] || often[k] < min_freq) continue;
     place_.push_back(static_cast<std::int64_t>(k));
     counts_.push_back(counts[k]);
   }
