@@ -334,15 +334,30 @@ std::vector<Real> gathered(const Real* from, const std::vector<std::int64_t>& fr
   return to;
 }
 
-// The products of all pairs, as `direction` needs them.
+// The products of all pairs, as `direction` needs them: in one pass, which takes the products of
+// each y with all older pairs while a block of the rows is near.
 template <class Row>
 std::vector<double> all_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads) {
-  const int k = static_cast<int>(pairs.size()) / 2;
-  std::vector<double> products(2 * static_cast<std::size_t>(k * k)), column(2 * k);
-  for (int j = 0; j < k; ++j) {
-    PairRows<Row> first(pairs.begin(), pairs.begin() + j + 1);
-    first.insert(first.end(), pairs.begin() + k, pairs.begin() + k + j + 1);
-    pair_products(first, n, n_threads, column.data());
+  const PairSums<Row>& kernel = pair_sums<Row>();
+  const int k = static_cast<int>(pairs.size()) / 2, count = k * (k + 1);
+  std::vector<double> columns(
+      count);  // s[0].y[j] ... s[j].y[j], y[0].y[j] ... y[j].y[j] for each j
+  on_threads(n, n_threads, count, [&](Part& part) {
+    std::vector<double> total(count);
+    part.sum_blocks(
+        count,
+        [&](std::int64_t begin, std::int64_t end, double* sums) {
+          for (int j = 0; j < k; ++j) {
+            for (int side = 0; side < 2; ++side, sums += j + 1)
+              kernel.row_products(pairs.data() + side * k, j + 1, pairs[k + j], begin, end, sums);
+          }
+        },
+        total.data());
+    if (part.first()) columns = total;
+  });
+  std::vector<double> products(2 * static_cast<std::size_t>(k * k));
+  const double* column = columns.data();
+  for (int j = 0; j < k; column += 2 * (j + 1), ++j) {
     for (int i = 0; i <= j; ++i) {
       products[i * k + j] = column[i];
       products[k * k + i * k + j] = products[k * k + j * k + i] = column[j + 1 + i];

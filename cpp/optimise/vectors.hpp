@@ -18,7 +18,7 @@ struct Penalty {
 double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 
 // The correction pairs of L-BFGS: first all s, oldest first, then all y.  Row is float, or Half,
-// which takes half the memory; both are read in double precision.
+// which takes half the memory; see pair_sums.hpp for the arithmetic of both.
 template <class Row>
 using PairRows = std::vector<const Row*>;
 
@@ -28,18 +28,19 @@ template <class Row>
 void pair_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads, double* out);
 
 // d = -H g, H from k pairs: the direction of L-BFGS in the compact form of Byrd, Nocedal and
-// Schnabel (1994), which reads every pair twice and the gradient three times.
-// products: [2][k][k], s[i].y[j] for i <= j, then y[i].y[j], as pair_products has them.  Returns
-// g.d.  H stays positive definite, since the products are those of the pairs as they are stored.
+// Schnabel (1994), which reads every pair twice.  products: [2][k][k], s[i].y[j] for i <= j, then
+// y[i].y[j], as pair_products has them.  Returns g.d.  The products are those of the pairs as they
+// are stored, so that H is positive definite up to their rounding errors; a direction that goes
+// uphill all the same is for the caller to refuse.
 //
 // With c1 the gradient is the pseudo-gradient, and the weights where it is 0 stay at zero.  H is
-// then made of the entries of the pairs at the other, free weights: it approximates the inverse of
-// their part of the Hessian.  An entry of d that goes uphill and takes its weight from zero, or to
-// zero and beyond, becomes 0: the penalty has a kink there, and moves that are cut short at zero
-// must lower F by themselves.  Other entries stay.  Without every entry that goes uphill, as Andrew
-// and Gao (2007) have it, the direction is spoilt (references of cora_ie, c1 = 0.05, c2 = 0.01:
-// 1120 evaluations instead of 355).  g.d < 0 all the same, since only terms above zero are left
-// out.
+// then made of the entries of the pairs at the other, free weights, whose products are taken anew:
+// it approximates the inverse of their part of the Hessian.  An entry of d that goes uphill and
+// takes its weight from zero, or to zero and beyond, becomes 0: the penalty has a kink there, and
+// moves that are cut short at zero must lower F by themselves.  Other entries stay.  Without every
+// entry that goes uphill, as Andrew and Gao (2007) have it, the direction is spoilt (references of
+// cora_ie, c1 = 0.05, c2 = 0.01: 1120 evaluations instead of 355).  g.d < 0 all the same, since
+// only terms above zero are left out.
 template <class Row>
 double direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
                  const double* w, Penalty c1, std::int64_t n, int n_threads, double* d);
