@@ -35,6 +35,7 @@ __all__ = [
     "Reason",
     "detour_to",
     "explanations",
+    "naming_segment",
     "of_one",
 ]
 
@@ -138,6 +139,17 @@ def of_one() -> Iterator[None]:
         if error.argument != "X":
             raise
         raise error.changed(argument="x", index=None) from None
+
+
+@contextmanager
+def naming_segment() -> Iterator[None]:
+    """Rename segments to segment in errors about a single one."""
+    try:
+        yield
+    except CaesuraError as error:
+        if error.argument != "segments":
+            raise
+        raise error.changed(place="segment") from None
 
 
 def explanations(
