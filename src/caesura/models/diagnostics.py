@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document, as_document
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, detours
 from caesura.models.calibration import Calibration, Confident, calibrate, not_constrained
@@ -23,23 +23,18 @@ from caesura.models.explanation import (
     Explained,
     Explanation,
     FeatureReasons,
+    about_segment,
     detour_to,
     explanations,
-    naming_segment,
     of_one,
+    segment_of,
 )
 from caesura.models.extracting import Extracted, Found
 from caesura.models.inputs import one_sequence
 from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.ragged import Ragged
-from caesura.models.rules import (
-    Constraints,
-    Rules,
-    nonempty_constraints,
-    read_rules,
-    read_segments,
-)
+from caesura.models.rules import Constraints, Rules, nonempty_constraints, read_rules
 from caesura.models.temperature import cooled, find_temperature
 from caesura.models.top_features import TopFeature, top_features
 from caesura.segments import Segment
@@ -344,22 +339,13 @@ class Answers(Predictor):
         self, document: Document, contest: Contest, given: Sequence[Any], constraints: Constraints
     ) -> tuple[Contest, Explained]:
         """Return the best path with a segment, and its difference to the best one without it."""
-        with naming_segment():
-            segment = Segment(*read_segments([given], "segments").required[0])
+        segment = segment_of(given, contest.said, self.outside)
         if segment in contest.said:
             return contest, list(zip(*contest[1:], strict=True))[contest.said.index(segment)]
-        if segment.label == self.outside:
-            remedy = "ask about a segment that is in the answer"
-            raise InvalidInput(message("segment", given, "another label than outside", remedy))
         rules = read_rules(constraints or {}, "constraints")._asdict()
-        with naming_segment():
+        with about_segment(given):
             chance = self.probability(document, segment, constraints=constraints)
-        try:
             with_it = self._contest(document, rules | {"required": [*rules["required"], segment]})
-        except (Impossible, InvalidInput):  # there is an answer without it
-            expected = "one that the model, its max_length and the constraints allow"
-            remedy = "ask about another, or relax them"
-            raise Impossible(message("segment", given, expected, remedy)) from None
         return with_it, (segment, chance, detour_to(with_it.path, contest.path))
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
