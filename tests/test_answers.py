@@ -419,12 +419,33 @@ def test_probabilities_of_several_segments_and_under_constraints(model: Any) -> 
     assert why.margin < np.inf
     assert model.probability(NEAR) == 1.0
     assert model.probability(NEAR, both[0], constraints={"forbidden": both[:1]}) == 0.0
+    no_town = {t: ["street", "O"] for t in range(len(NEAR))}
+    for rules in ({"forbidden": both[:1]}, {"required": [(1, 3, "town")]}):
+        assert model.probability(NEAR, both[0], constraints=rules) == 0.0
+        with pytest.raises(Impossible, match=r"^segment: got .1, 2, 'town'., expected one that"):
+            model.explain(NEAR, rules, segment=both[0])
     with pytest.raises(Impossible, match="x: no segmentation is possible"):
-        model.explain(NEAR, {"forbidden": both[:1]}, segment=both[0])
-    with pytest.raises(InvalidInput, match=r"segments\['required'\]: got 'city', expected one of"):
-        model.probability(NEAR, (0, 1, "city"))
+        model.explain(NEAR, {"exactly_once": ["town"], "allowed": no_town}, segment=both[1])
+    for wrong, problem in (
+        ((0, 1, "city"), "got 'city', expected one of the labels"),
+        ((0, 99, "town"), "got .0, 99, 'town'., expected 0 <= start < end"),
+        ((0, 1), "got .0, 1., expected a segment"),
+        ((0, "1", "town"), "got '1', expected a whole number"),
+    ):
+        with pytest.raises(InvalidInput, match=rf"^segments(\[1\])?: {problem}"):
+            model.probability(NEAR, both[0], wrong)
+        with pytest.raises(InvalidInput, match=f"^segment: {problem}"):
+            model.explain(NEAR, segment=wrong)
     with pytest.raises(InvalidInput, match=r"segment: got .* expected another label than outside"):
         model.explain(NEAR, segment=(0, 1, "O"))
+
+
+def test_a_segment_longer_than_the_longest_is_named() -> None:
+    y = [[(0, 1, "number"), (1, 3, "street")]]
+    model = SemiCRF(c2=0.1, max_length=2).fit([["12", "High", "Street"]], y)
+    assert model.probability(["3", "Mill", "Lane"], (0, 3, "street")) == 0.0
+    with pytest.raises(Impossible, match=r"^segment: got .0, 3, 'street'., .* its max_length"):
+        model.explain(["3", "Mill", "Lane"], segment=(0, 3, "street"))
 
 
 def test_explanations_of_numbers_show_no_text() -> None:

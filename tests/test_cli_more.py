@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 import caesura
 from caesura import Segment, corpora
+from caesura.cli import compare
 from caesura.cli.corpus_summary import summarise
 from caesura.cli.model_settings import chosen
 from caesura.cli.plot import characters
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
 from caesura.documents import Document
+from caesura.evaluation import Comparison, Score
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +86,19 @@ def test_compare_counts_as_the_library_does(folder: Path) -> None:
     assert found["difference"] == expected.difference
     out = good("compare", dev, folder / "good", folder / "bad", *options).out
     good_, bad_ = folder / "good", folder / "bad"
-    shares = f"F1 {expected.a.f1:.3f} and {expected.b.f1:.3f}, p = {expected.p_value:.2g}"
+    shares = f"F1 {expected.a.f1:.3f} and {expected.b.f1:.3f}, p = {expected.p_value:.3g}"
     assert f"{good_} is better than {bad_}: {shares} (below 0.05)" in out
     assert (
         f"{good_} is better than {bad_}: {shares}"
         in good("compare", dev, bad_, good_, *options).out
     )
     assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
+
+
+def test_compare_prints_enough_digits_of_p() -> None:
+    few, many = (Score(10, 10, correct) for correct in (7, 9))
+    for p, said in ((0.0496, "0.0496 (below"), (0.0504, "0.0504 (not below"), (0.001, "0.001 (b")):
+        assert f"p = {said}" in compare._verdict(Comparison(many, few, p, 9999), "a", "b")
 
 
 def test_compare_refuses_text_that_two_models_cut_differently(folder: Path, tmp_path: Path) -> None:

@@ -230,6 +230,14 @@ def test_a_normaliser_can_be_chosen(folder: Path, tmp_path: Path) -> None:
         said = bad("segment", folder / "model", new, "-o", out, "--normaliser", wrong)
         assert f"--normaliser: got '{wrong}', expected LABEL=NAME" in said
         assert "write town=space" in said or wrong == "town"
+        assert bad("segment", folder / "model", new, "--normaliser", wrong) == said
+    for to in ("jsonl", "conll"):
+        options = ["--to", to, "--normaliser", "town=lower"]
+        for more in ([], ["--normalise"]):
+            said = bad("segment", folder / "model", new, *options, *more, code=2)
+            assert "Invalid value for --normaliser: needs a table" in said
+        said = bad("segment", folder / "model", new, "--to", to, "--normalise", code=2)
+        assert "Invalid value for --normalise: needs a table" in said
     ran = good("inspect", folder / "model")
     assert f"normalisers {', '.join(f'{label} = ' for label in LABELS[:1])}" in ran.out
     assert set(good("inspect", folder / "model", "--json").json["normalisers"]) == set(LABELS)

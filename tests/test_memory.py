@@ -228,6 +228,21 @@ def test_numbers_far_from_all_others_are_warned_of() -> None:
     SemiCRF(standardise=True).fit([spikes], [["x"] * 20 + ["y"] * 20])
 
 
+def test_events_of_an_idle_column_are_not_warned_of() -> None:
+    draw = np.random.default_rng(6)
+
+    def taps(count: int, rows: int) -> tuple[Any, Any]:
+        x = draw.normal(size=(rows, 1)) * 1e-4
+        x[10 : 10 + count] += 1.0
+        return [x], [["idle"] * (rows // 2) + ["tap"] * (rows - rows // 2)]
+
+    for count, rows in ((20, 500), (2, 500), (4, 5000)):
+        SemiCRF(standardise=True).fit(*taps(count, rows))  # a warning is an error here
+    for count, rows in ((1, 500), (3, 5000)):
+        with pytest.warns(UserWarning, match="times as far from the median"):
+            SemiCRF(standardise=True).fit(*taps(count, rows))
+
+
 def test_a_label_of_one_row_beside_many_is_warned_of() -> None:
     X, y = recordings(20)
     rows: list[Any] = [to_tags(one, "plain", len(x)) for x, one in zip(X, y, strict=True)]

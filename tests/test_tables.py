@@ -367,6 +367,19 @@ def test_a_number_that_is_not_in_its_text_is_named_as_one() -> None:
         from_frame(frame.assign(zip="1234"), labels=["zip"])
 
 
+def test_a_text_column_with_the_name_of_a_label_is_warned_of(model: SemiCRF) -> None:
+    told = dict(zip(["id", "street", "town"], FRAME.values(), strict=True))
+    streets = model.extract(FRAME["title"]).columns()["street"]
+    same = r"the columns 'street', 'town' have names .* in the columns 'street_2', 'town_2' of"
+    for kind in (pandas.DataFrame, polars.DataFrame, pyarrow.table):
+        with pytest.warns(UserWarning, match=same):
+            columns = model.extract(kind(told), text="street").columns()
+        assert columns["street"] == FRAME["title"]
+        assert columns["street_2"] == streets
+    alone = model.extract(pandas.DataFrame({"title": FRAME["title"]}), text="title").to_pandas()
+    assert list(alone[model.columns_]["town"]) == ["Leeds", "York"]  # without a warning
+
+
 def test_extract_takes_frames(model: SemiCRF) -> None:
     names = ["id", "town", "title", "number", "street", "town_2", "probability"]
     for frame in frames():

@@ -83,7 +83,7 @@ def _verdict(result: Comparison, a: str, b: str) -> str:
     first, second = (a, b) if result.difference >= 0 else (b, a)
     one, two = (result.a, result.b) if result.difference >= 0 else (result.b, result.a)
     shares = f"F1 {one.f1:.3f} and {two.f1:.3f}"
-    chance = f"p = {result.p_value:.2g}"
+    chance = f"p = {result.p_value:.3g}"
     if result.p_value < LEVEL:
         return f"{first} is better than {second}: {shares}, {chance} (below {LEVEL})"
     return f"the difference between {a} and {b} may well be chance: {chance} (not below {LEVEL})"

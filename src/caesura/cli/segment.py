@@ -166,8 +166,6 @@ def segment(
         segment_many(model, (input, output), to, asking.trust, reading, workers, json)
         return
     check_alone(workers)
-    if asking.normaliser:
-        asking = asking._replace(normalise=True)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
         asking = asking._replace(probabilities=True)  # a page marks uncertain segments
@@ -179,6 +177,9 @@ def segment(
         )
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     loaded = with_normalisers(loaded, asking.normaliser)
+    if asking.normaliser:
+        _check_table(form, "--normaliser")
+        asking = asking._replace(normalise=True)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = Run(loaded, asking, input, reading.skip_errors)
     if asking.constraints is not None and (asking.probabilities or asking.threshold is not None):
@@ -228,9 +229,8 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     form = asking.to or form_of(output, default)
     check_form(output, form)
     form = "tsv" if form == "csv" and output.lower().endswith(".tsv") else form
-    if asking.normalise and form not in TABLES:
-        wrong = f"needs a table; use --to {', '.join(TABLES)}"
-        raise typer.BadParameter(wrong, param_hint="--normalise")
+    if asking.normalise and not asking.normaliser:
+        _check_table(form, "--normalise")
     if output == "-" and form in ("parquet", "xlsx") and sys.stdout.isatty():
         raise typer.BadParameter(f"{form} is not for a terminal; give -o FILE", param_hint="--to")
     if json and output == "-":
@@ -274,10 +274,15 @@ def _check_flag(asking: Asking, form: str) -> None:
     if asking.review is not None:
         wrong = "keeps all sequences in the output; leave --review out"
         raise typer.BadParameter(wrong, param_hint="--flag")
+    _check_table(form, "--flag")
+    _check_threshold(asking.threshold)
+
+
+def _check_table(form: str, option: str) -> None:
+    """Raise unless the output is a table, which an option needs."""
     if form not in TABLES:
         wrong = f"needs a table; use --to {', '.join(TABLES)}"
-        raise typer.BadParameter(wrong, param_hint="--flag")
-    _check_threshold(asking.threshold)
+        raise typer.BadParameter(wrong, param_hint=option)
 
 
 def _check_threshold(threshold: float) -> None:

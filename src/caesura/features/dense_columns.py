@@ -26,6 +26,7 @@ __all__ = [
 
 Feature = Template | SegmentFeature
 FAR = 1000  # times the usual distance from the median: values beyond cause a warning
+FEW = 3  # and at most one in a thousand: more values beyond are hardly mistakes
 Floats = npt.NDArray[np.float64]
 
 
@@ -104,16 +105,18 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
 
 
 def _warn_of_far(arrays: Sequence[Floats], names: Sequence[str], numbers: Sequence[int]) -> None:
-    """Warn about the farthest value of a column if it dominates mean and deviation.
+    """Warn about the farthest value of a column if it, or few, dominate mean and deviation.
 
     The distance that nine tenths of the values do not exceed hardly depends on mistaken values.
+    Where many values are far, as in a channel that is idle between events, all may be right.
     """
     ends = np.cumsum([len(array) for array in arrays])
     for d, name in enumerate(names):
         column = np.concatenate([array[:, d] for array in arrays])
         far = np.abs(column - np.median(column))
         usual, k = np.quantile(far, 0.9, method="lower"), int(far.argmax())
-        if 0 < usual < far[k] / FAR:
+        beyond = np.count_nonzero(far > usual * FAR)
+        if usual > 0 and 0 < beyond <= max(1, min(FEW, len(far) // 1000)):
             i = int(np.searchsorted(ends, k, side="right"))
             warnings.warn(
                 f"X[{numbers[i]}]: {column[k]:g} in row {k - ends[i] + len(arrays[i])}, column "

@@ -23,9 +23,11 @@ from caesura.models.explanation import (
     Explained,
     Explanation,
     FeatureReasons,
+    about_segment,
     detour_to,
     explanations,
     of_one,
+    segment_of,
 )
 from caesura.models.extracting import Extracted, Found
 from caesura.models.inputs import one_sequence
@@ -337,15 +339,13 @@ class Answers(Predictor):
         self, document: Document, contest: Contest, given: Sequence[Any], constraints: Constraints
     ) -> tuple[Contest, Explained]:
         """Return the best path with a segment, and its difference to the best one without it."""
-        segment = Segment(*read_rules({"required": [given]}, "segment").required[0])
+        segment = segment_of(given, contest.said, self.outside)
         if segment in contest.said:
             return contest, list(zip(*contest[1:], strict=True))[contest.said.index(segment)]
-        if segment.label == self.outside:
-            remedy = "ask about a segment that is in the answer"
-            raise InvalidInput(message("segment", given, "another label than outside", remedy))
         rules = read_rules(constraints or {}, "constraints")._asdict()
-        chance = self.probability(document, segment, constraints=constraints)
-        with_it = self._contest(document, rules | {"required": [*rules["required"], segment]})
+        with about_segment(given):
+            chance = self.probability(document, segment, constraints=constraints)
+            with_it = self._contest(document, rules | {"required": [*rules["required"], segment]})
         return with_it, (segment, chance, detour_to(with_it.path, contest.path))
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:

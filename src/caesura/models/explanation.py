@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.documents import Document
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, Impossible, InvalidInput, message
 from caesura.inference.alternatives import Detour
 from caesura.models.estimator import fitted_of
 from caesura.models.fitted import blocks_of
 from caesura.models.patterns import named
+from caesura.models.rules import read_segments
 from caesura.notebooks import Listed, card, table
 from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
@@ -33,9 +34,11 @@ __all__ = [
     "FeatureReasons",
     "PathReasons",
     "Reason",
+    "about_segment",
     "detour_to",
     "explanations",
     "of_one",
+    "segment_of",
 ]
 
 SHOWN = 12  # reasons in the text of an explanation
@@ -138,6 +141,35 @@ def of_one() -> Iterator[None]:
         if error.argument != "X":
             raise
         raise error.changed(argument="x", index=None) from None
+
+
+def segment_of(given: Sequence[Any], said: Sequence[Segment], outside: str) -> Segment:
+    """Return the segment that an explanation is asked for, or raise.
+
+    Examples
+    --------
+    >>> segment_of((0, 1, "town"), [], "O")
+    Segment(start=0, end=1, label='town')
+    """
+    with about_segment(given):
+        segment = Segment(*read_segments([given], "segments").required[0])
+    if segment.label == outside and segment not in said:
+        remedy = "ask about a segment that is in the answer"
+        raise InvalidInput(message("segment", given, "another label than outside", remedy))
+    return segment
+
+
+@contextmanager
+def about_segment(given: Sequence[Any]) -> Iterator[None]:
+    """Name the segment in errors about it, and where no answer under constraints has it."""
+    try:
+        yield
+    except (Impossible, InvalidInput) as error:
+        if error.argument == "segments":
+            raise error.changed(place="segment") from None
+        expected = "one that the model, its max_length and the constraints allow"
+        remedy = "ask about another, or relax them"
+        raise Impossible(message("segment", given, expected, remedy)) from None
 
 
 def explanations(

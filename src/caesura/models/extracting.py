@@ -148,7 +148,7 @@ class Extractor(Estimator):
             records.index = getattr(texts, "index", None)
             texts = from_frame(texts, text=text, tokeniser=self.tokeniser_)
             records.text_column = "text" if text is None else text
-            _warn_of_labels(texts[:1], labels)
+            _warn_of_labels(texts[:1], records.text_column, labels)
         elif text is not None:
             wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
             raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
@@ -188,9 +188,9 @@ class Extractor(Estimator):
         raise NotImplementedError
 
 
-def _warn_of_labels(documents: Sequence[Document], labels: Sequence[str]) -> None:
-    """Warn about columns of a DataFrame that have the names of labels."""
-    taken = {name for document in documents for name in document.carried}
+def _warn_of_labels(documents: Sequence[Document], text: str, labels: Sequence[str]) -> None:
+    """Warn about columns of a DataFrame, that of the text too, that have the names of labels."""
+    taken = {text, *(name for document in documents for name in document.carried)}
     same = [label for label in labels if label in taken]
     if same:
         found = ", ".join(repr(unused(label, dict.fromkeys(taken))) for label in same)

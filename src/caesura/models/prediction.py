@@ -31,8 +31,9 @@ from caesura.models.rules import (
     checked_rules,
     each_rules,
     naming_constraint,
+    naming_segments,
     nonempty_constraints,
-    read_rules,
+    read_segments,
 )
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
@@ -178,11 +179,11 @@ class Predictor(OnlineModel):
         0.86
         """
         fitted, p = self._known, self.potentials(x, constraints)
-        with naming_constraint("segments"):
-            rules = read_rules({"required": segments}, "segments")
-            rules = checked_rules(rules, p.length, self._rule_labels, self.outside)
         with_them = p.copy()
-        self.coding.constrain(with_them, rules, "segments", fitted)
+        with naming_segments("segments"):
+            rules = read_segments(segments, "segments")
+            rules = checked_rules(rules, p.length, self._rule_labels, self.outside)
+            self.coding.constrain(with_them, rules, "segments", fitted)
         log_z, of_those = log_partition([p, with_them], n_threads=self.n_threads)
         if log_z == -np.inf:
             raise impossible(0).changed(argument="x", index=None)

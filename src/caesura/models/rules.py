@@ -26,8 +26,10 @@ __all__ = [
     "each_rules",
     "model_rules",
     "naming_constraint",
+    "naming_segments",
     "nonempty_constraints",
     "read_rules",
+    "read_segments",
     "state_rules",
 ]
 
@@ -83,6 +85,21 @@ def read_rules(given: Any, name: str) -> Rules:
             expected = f"one of {', '.join(Rules._fields)}"
             raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
     return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
+
+
+def read_segments(given: Iterable[Any], name: str) -> Rules:
+    """Return type-checked segments as constraints that require them, or raise.
+
+    Examples
+    --------
+    >>> read_segments([(0, 1, "town")], "segments").required
+    ((0, 1, 'town'),)
+    >>> read_segments([(0, 1)], "segments")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: segments[0]: got (0, 1), expected a segment (start, end, label);
+    give all three
+    """
+    return Rules(required=_spans(given, name))
 
 
 # The constraints that are independent of the length of a sequence.
@@ -287,6 +304,15 @@ def naming_constraint(name: str) -> Iterator[None]:
             place = f"{name}: {key}" if key else name
             raise error.changed(place=f"{place}{error.item}") from None
         raise error.changed(place=f"{name}[{rule!r}]{error.item}") from None
+
+
+@contextmanager
+def naming_segments(name: str) -> Iterator[None]:
+    """Name the argument in errors about required segments: required becomes segments."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.changed(place=f"{name}{error.item}") from None
 
 
 # ---- one kind of rule at a time ------------------------------------------------------------------
