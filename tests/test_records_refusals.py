@@ -290,7 +290,7 @@ def test_what_was_stored_before_an_error_stays(tmp_path: Path, linker: Linker) -
     assert connection.execute("SELECT * FROM things_mentions").fetchall() == before
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     """An error of a server, which is in no module of DuckDB or SQLite."""
 
 
@@ -299,9 +299,9 @@ class Refusal(Exception):
 )
 def test_servers_say_these_words_of_other_things(said: str) -> None:
     """What a file needs does not help here: the reader has what the server says."""
-    assert not known_reason(Refusal(said))
-    found = str(refusal("into", "postgresql://host/a", Refusal(said)))
+    assert not known_reason(RefusalError(said))
+    found = str(refusal("into", "postgresql://host/a", RefusalError(said)))
     assert f"a database that accepts this; see what it says (the database says: {said})" in found
     wrapped = sqlalchemy.exc.OperationalError("SELECT 1", None, sqlite3.OperationalError(said))
     assert known_reason(wrapped)
-    assert known_reason(Refusal("the connection is closed"))
+    assert known_reason(RefusalError("the connection is closed"))
