@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -529,3 +530,15 @@ def test_files_that_do_not_exist_get_a_note(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
             ask()
         assert re.search(note, caught.value.__notes__[0])
+
+
+def test_folders_that_cannot_be_listed_hide_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: object) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(FileNotFoundError, match="No such file or directory") as caught:
+        caesura.load(tmp_path / "xyz")
+    assert "has no such file: correct the path" in caught.value.__notes__[0]

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import sqlalchemy
 from load_cases import model, texts
 
 from caesura import CaesuraError, InvalidInput
@@ -26,6 +27,7 @@ from caesura.records import (
     uncertain_rows,
 )
 from caesura.records.column_values import stored_values
+from caesura.records.refusals import known_reason, refusal
 
 FIELDS = ("number", "street", "town")
 KINDS = ("duckdb", "sqlite3")
@@ -286,3 +288,20 @@ def test_what_was_stored_before_an_error_stays(tmp_path: Path, linker: Linker) -
     with pytest.raises(InvalidInput, match=r"connection: got .*SQLite says: x"):
         store_entities(connection, Schema("things"), linker, model(), ["9 New Road, Bath"])
     assert connection.execute("SELECT * FROM things_mentions").fetchall() == before
+
+
+class RefusalError(Exception):
+    """An error of a server, which is in no module of DuckDB or SQLite."""
+
+
+@pytest.mark.parametrize(
+    "said", ["permission denied for table papers", "malformed array literal: 'a'"]
+)
+def test_servers_say_these_words_of_other_things(said: str) -> None:
+    """What a file needs does not help here: the reader has what the server says."""
+    assert not known_reason(RefusalError(said))
+    found = str(refusal("into", "postgresql://host/a", RefusalError(said)))
+    assert f"a database that accepts this; see what it says (the database says: {said})" in found
+    wrapped = sqlalchemy.exc.OperationalError("SELECT 1", None, sqlite3.OperationalError(said))
+    assert known_reason(wrapped)
+    assert known_reason(RefusalError("the connection is closed"))

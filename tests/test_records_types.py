@@ -207,6 +207,115 @@ def test_what_would_lose_digits_is_refused(tmp_path: Path) -> None:
     assert load(model(), [one | {"price": Decimal(3)}], into, source_name="b").written == 1
 
 
+@pytest.mark.parametrize(
+    ("type_", "wrong", "right"),
+    [
+        ("DECIMAL(38,2)", [1.23456, 1.5, Decimal("1.234")], [3, Decimal("1.5")]),
+        ("HUGEINT", [1.55, Decimal("1.55")], [3, 2**64, Decimal(7)]),
+        ("FLOAT", [123456789, Decimal("1.5")], [1.5]),
+        ("DOUBLE", [Decimal("1.5")], [1.5, 123456789]),
+    ],
+)
+def test_existing_columns_round_no_numbers(
+    type_: str, wrong: list[Any], right: list[Any], tmp_path: Path
+) -> None:
+    into = tmp_path / "a.duckdb"
+    one = {"text": "7 Park Lane, York", "p": "x"}
+    load(model(), [one], into, source_name="a")
+    with duckdb.connect(str(into)) as connection:
+        connection.execute(f"ALTER TABLE records ALTER p TYPE {type_} USING NULL")
+        connection.execute("DELETE FROM records")
+    for value in wrong:
+        with pytest.raises(InvalidInput, match=r"a column p of type .*expected one of "):
+            load(model(), [one | {"p": value}], into, source_name="b")
+    for k, value in enumerate(right):
+        load(model(), [one | {"p": value}], into, source_name=f"c{k}")
+    assert sorted(row["p"] for row in rows(str(into))) == sorted(right)
+
+
+def test_numbers_that_sqlite_keeps_are_stored(tmp_path: Path) -> None:
+    for number, type_ in enumerate(("DECIMAL(10,2)", "FLOAT", "INTEGER")):
+        into, one = tmp_path / f"{number}.db", {"text": "7 Park Lane, York", "p": "x"}
+        load(model(), [one], into, source_name="a")
+        with sqlite3.connect(into) as lite:
+            (made,) = lite.execute("SELECT sql FROM sqlite_master WHERE name='records'").fetchone()
+            lite.execute("DROP TABLE records")
+            lite.execute(made.replace('"p" TEXT', f'"p" {type_}'))
+        for value in (1.23456, 123456789):
+            load(model(), [one | {"p": value}], into, source_name=str(value))
+        assert [row["p"] for row in rows(str(into))] == [1.23456, 123456789]
+
+
+def test_columns_without_values_take_the_type_of_the_table(kind: str, into: str) -> None:
+    load(model(), records(2), into, source_name="a")
+    before = types_of(kind, into)
+    empty = [{"text": text, "n": 1, **dict.fromkeys(VALUES)} for text in texts(2)]
+    assert load(model(), empty, into, source_name="b").written == 2
+    assert types_of(kind, into) == before
+    assert [row["day"] for row in rows(into)].count(None) == 2
+    assert load(model(), empty, into, source_name="b").written == 0
+
+
+def test_columns_without_values_are_text_in_new_tables(kind: str, into: str) -> None:
+    one = {"text": "7 Park Lane, York", "paid": None}
+    load(model(), [one], into, source_name="a")
+    load(model(), [one | {"paid": "2020-01-01"}], into, source_name="b")
+    assert {row["paid"] for row in rows(into)} == {None, "2020-01-01"}
+
+
+@pytest.mark.parametrize("suffix", ["duckdb", "parquet"])
+@pytest.mark.parametrize("source", ["excel", "parquet", "arrow"])
+def test_files_with_a_column_without_values(suffix: str, source: str, tmp_path: Path) -> None:
+    into = tmp_path / f"target.{suffix}"
+    one: dict[str, Any] = {"text": "7 Park Lane, York", "paid": date(2020, 1, 1)}
+    load(model(), [one], into, source_name="a")
+    given = SOURCES[source]([one | {"paid": None}], tmp_path)
+    assert load(model(), given, into, source_name="b").written == 1
+    assert {row["paid"] for row in rows(str(into))} == {None, date(2020, 1, 1)}
+
+
+def test_workers_write_columns_without_values(tmp_path: Path) -> None:
+    into, source = tmp_path / "a.duckdb", tmp_path / "in.jsonl"
+    load(model(), [{"text": "7 Park Lane, York", "paid": date(2020, 1, 1)}], into)
+    source.write_text('{"text": "8 Park Lane, York", "paid": null}\n')
+    model().save(tmp_path / "m.model")
+    done = load_files(tmp_path / "m.model", [source], into, folder=tmp_path / "parts")
+    assert not done.failed
+    assert {row["paid"] for row in rows(str(into))} == {None, date(2020, 1, 1)}
+
+
+def test_late_values_of_an_empty_column_must_fit(tmp_path: Path) -> None:
+    """An iterator is read once, so that its kinds are those of its first records."""
+    load(model(), [{"text": texts(1)[0], "paid": date(2020, 1, 1)}], tmp_path / "a.duckdb")
+    late = [{"text": text, "paid": None} for text in texts(1000)]
+    late.append({"text": "1 New Road, York", "paid": "soon"})
+    with pytest.raises(InvalidInput, match=r"paid: got 'soon', expected .*holds \(date\)"):
+        load(model(), iter(late), tmp_path / "a.duckdb", source_name="b")
+
+
+def test_decimals_of_a_folder_take_whole_numbers(tmp_path: Path) -> None:
+    into = tmp_path / "a.parquet"
+    one: dict[str, Any] = {"text": "7 Park Lane, York", "p": Decimal("1.10")}
+    load(model(), [one], into, source_name="a")
+    for value in (3, Decimal("1.5"), None):
+        load(model(), [one | {"p": value}], into, source_name=str(value))
+    found = {row["p"] for row in rows(str(into))}
+    assert found == {Decimal("1.10"), Decimal(3), Decimal("1.5"), None}
+    with pytest.raises(InvalidInput, match=r"decimal128\(38, 2\) instead of double"):
+        load(model(), [one | {"p": 1.5}], into, source_name="b")
+    with pytest.raises(InvalidInput, match=r"p: got .*10{37}.*, expected .*decimal\(38,2\)"):
+        load(model(), [one | {"p": 10**37}], into, source_name="b")
+
+
+def test_numbers_of_a_folder_take_whole_numbers_that_they_hold(tmp_path: Path) -> None:
+    into = tmp_path / "a.parquet"
+    one: dict[str, Any] = {"text": "7 Park Lane, York", "p": 1.5}
+    load(model(), [one], into, source_name="a")
+    assert load(model(), [one | {"p": 3}], into, source_name="b").written == 1
+    with pytest.raises(InvalidInput, match=r"p: got \d+, expected .*\(number\)"):
+        load(model(), [one | {"p": 2**60 + 1}], into, source_name="c")
+
+
 def test_parquet_files_with_another_type_are_refused(tmp_path: Path) -> None:
     one = {"text": "7 Park Lane, York", "price": Decimal("1.1")}
     load(model(), [one], tmp_path / "a.parquet", source_name="a")

@@ -162,6 +162,23 @@ def test_bad_files_do_not_stop_the_others(model: Path, texts: str, tmp_path: Pat
     assert not list(out.glob("*.bad.jsonl"))
 
 
+def test_parts_of_csv_files_have_their_separator(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    rows = [f"{k};{one.text}" for k, one in enumerate(addresses(3))]
+    (tmp_path / "new" / "a.csv").write_text("\n".join(["id;text", *rows]) + "\n")
+    (tmp_path / "new" / "b.csv").write_text("id;text\n")
+    (tmp_path / "new" / "c.csv").write_text("\n".join(["id;text", *rows]).replace(";", "\t"))
+    out = tmp_path / "out"
+    options = ("--executor", "1", "--text-column", "text")
+    good("segment", model, tmp_path / "new" / "*.csv", "-o", out, *options, "--to", "csv")
+    head, *lines = (out / "a.csv.csv").read_text().splitlines()
+    assert head.startswith("id;text;")
+    assert [line.partition(";")[0] for line in lines] == ["0", "1", "2"]
+    assert (out / "c.csv.csv").read_text().startswith("id,text,")
+    good("segment", model, tmp_path / "new" / "a.csv", "-o", tmp_path / "out2", *options)
+    assert len(records_of(tmp_path / "out2" / "a.csv.jsonl")) == 3
+
+
 def test_what_segment_cannot_do(model: Path, texts: str, tmp_path: Path) -> None:
     def wrong(*more: object, where: object = texts, out: object = tmp_path / "out") -> str:
         return bad("segment", model, where, "-o", out, *more)

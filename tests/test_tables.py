@@ -308,6 +308,10 @@ def test_frames_become_documents() -> None:
     wrong = pandas.DataFrame({"text": ["a b"], "x": ["z"]})
     with pytest.raises(InvalidInput, match="row 0: x: got 'z', expected a value that occurs in"):
         from_frame(wrong, labels=["x"])
+    with pytest.raises(InvalidInput, match=r"row 0: x: got '7', .*; its column holds numbers"):
+        from_frame(pandas.DataFrame({"text": ["a b"], "x": [7]}), labels=["x"])
+    with pytest.raises(InvalidInput, match=r"row 0: x: got 'true', .*; correct the cell"):
+        from_frame(pandas.DataFrame({"text": ["a b"], "x": [True]}), labels=["x"])
     with pytest.raises(InvalidInput, match="frame, row 1: text: got 3, expected a text"):
         from_frame(pandas.DataFrame({"text": ["a", 3]}))
     gaps = from_frame(pandas.DataFrame({"text": ["a", None], "n": [1.5, float("nan")]}))

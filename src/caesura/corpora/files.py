@@ -64,7 +64,9 @@ def noting_missing(path: Name) -> Iterator[None]:
             folder = str(place.parent)
             error.add_note(f"there is no folder {folder!r}: create it, or correct the path")
             raise
-        near = difflib.get_close_matches(place.name, os.listdir(place.parent), 1)
+        near: list[str] = []
+        with contextlib.suppress(OSError):  # the folder need not be readable
+            near = difflib.get_close_matches(place.name, os.listdir(place.parent), 1)
         here = str(place.parent.resolve())
         advice = f"did you mean {near[0]!r}?" if near else "correct the path"
         error.add_note(f"the folder {here!r} has no such file: {advice}")

@@ -76,7 +76,8 @@ def from_frame(
             where = f"frame, row {i}"
             argument = f"{where}: {error.argument}" if error.argument else where
             fields = {"argument": argument}
-            if error.argument in wanted and isinstance(row[place[error.argument]], int | float):
+            cell = row[place[error.argument]] if error.argument in wanted else None
+            if isinstance(cell, int | float) and not isinstance(cell, bool):
                 fields["remedy"] = (
                     "its column holds numbers, which lose leading zeros: read it as text "
                     "(dtype=str), or correct the cell"

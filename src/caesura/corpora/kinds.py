@@ -2,10 +2,11 @@
 
 ::
 
-    text  boolean  integer  number  decimal(DIGITS,SCALE)  date  time  timestamp  instant
+    text  boolean  integer  number  decimal(DIGITS,SCALE)  date  time  timestamp  instant  empty
 
 An instant is a timestamp with a time zone, stored in UTC. Whole numbers beyond 64 bits are decimals
-without a fraction. Everything that no kind holds without loss is text.
+without a fraction. Everything that no kind holds without loss is text. A column without values is
+empty: it takes the type that a table has, and is text in a new one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from caesura.corpora.columns import plain_text
 
 __all__ = [
     "DIGITS",
+    "EMPTY",
     "Kind",
     "arrow_kind",
     "arrow_type",
@@ -34,6 +36,7 @@ __all__ = [
 __all__ += ["settled", "united"]
 
 Kind = str
+EMPTY = "empty"
 DIGITS = 38  # of decimals: what DuckDB and Parquet's 128 bits hold
 LARGEST = 2**63 - 1  # of whole numbers in databases
 INTEGER_DIGITS = 19
@@ -57,14 +60,14 @@ def _decimal(digits: int, scale: int) -> Kind:
 
 
 def family(kind: Kind) -> str:
-    """Return a kind without the sizes of decimals.
+    """Return a kind without the sizes of decimals; text for columns without values.
 
     Examples
     --------
-    >>> family("decimal(10,2)"), family("date")
-    ('decimal', 'date')
+    >>> family("decimal(10,2)"), family("date"), family("empty")
+    ('decimal', 'date', 'text')
     """
-    return kind.partition("(")[0]
+    return "text" if kind == EMPTY else kind.partition("(")[0]
 
 
 def scale_of(kind: Kind) -> int:
@@ -79,15 +82,15 @@ def scale_of(kind: Kind) -> int:
 
 
 def settled(kind: Kind | None) -> Kind:
-    """Return the kind of a column to write: with room for more digits, and text without values.
+    """Return the kind of a column to write: with room for more digits.
 
     Examples
     --------
     >>> settled("decimal(10,2)"), settled(None), settled("date")
-    ('decimal(38,2)', 'text', 'date')
+    ('decimal(38,2)', 'empty', 'date')
     """
     if kind is None:
-        return "text"
+        return EMPTY
     return _decimal(DIGITS, scale_of(kind)) if family(kind) == "decimal" else kind
 
 
@@ -146,8 +149,11 @@ def united(a: Kind | None, b: Kind | None) -> Kind | None:
     >>> united("decimal(4,2)", "decimal(3,0)"), united("integer", "date")
     ('decimal(5,2)', 'text')
     """
-    if a is None or b is None or a == b:
-        return a or b
+    if a in (None, EMPTY) or a == b:
+        return b or a
+    if b is None or b == EMPTY:
+        return a
+    assert a is not None
     if {a, b} == {"integer", "number"}:
         return "number"
     if {a, b} == {"date", "timestamp"}:
@@ -166,6 +172,8 @@ def arrow_kind(type_: Any) -> Kind:
     """
     import pyarrow.types as types
 
+    if types.is_null(type_):
+        return EMPTY
     if types.is_boolean(type_):
         return "boolean"
     if types.is_integer(type_):
@@ -196,6 +204,7 @@ def arrow_type(kind: Kind) -> Any:
         return pa.decimal128(*(_sizes(kind) or (DIGITS, 0)))
     types = {
         "text": pa.string(),
+        EMPTY: pa.string(),
         "integer": pa.int64(),
         "number": pa.float64(),
         "boolean": pa.bool_(),
@@ -215,6 +224,8 @@ def converted(value: Any, kind: Kind) -> Any:
     >>> converted(3, "decimal(38,2)"), converted(date(2020, 2, 1), "timestamp")
     (Decimal('3.00'), datetime.datetime(2020, 2, 1, 0, 0))
     """
+    if kind == EMPTY:
+        kind = "text"
     if kind == "text" and isinstance(value, str):
         return value
     mine = kind_of(value)

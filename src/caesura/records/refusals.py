@@ -18,6 +18,7 @@ class _Reason(NamedTuple):
     words: str
     expected: str
     remedy: str
+    of_files: bool = False  # whether only databases that are files mean this by the words
 
 
 _REASONS = (
@@ -35,6 +36,7 @@ _REASONS = (
         "malformed|corrupt|checksum|deserializ|could not read enough bytes|unexpected end",
         "a database that is not damaged",
         "restore it from a backup, or give another name and load again",
+        of_files=True,
     ),
     _Reason(
         "database (table )?is locked|set lock|conflicting lock",
@@ -66,6 +68,7 @@ _REASONS = (
         "unable to open|cannot open|permission denied",
         "a database that can be opened",
         "check the name and the permissions of the folder",
+        of_files=True,
     ),
 )
 _MODULES = ("sqlite3", "duckdb", "_duckdb")
@@ -78,7 +81,15 @@ def _reason(error: BaseException) -> _Reason | None:
     said = str(error)
     if _OF_STATEMENTS.search(said):  # which may quote any name
         return None
-    return next((one for one in _REASONS if re.search(one.words, said, re.IGNORECASE)), None)
+    of_files = _module(error) in _MODULES
+    reasons = (one for one in _REASONS if of_files or not one.of_files)
+    return next((one for one in reasons if re.search(one.words, said, re.IGNORECASE)), None)
+
+
+def _module(error: BaseException) -> str:
+    """Return the package of an error; of an error of SQLAlchemy, the one of the database."""
+    cause = getattr(error, "orig", None) or error
+    return type(cause).__module__.partition(".")[0]
 
 
 def known_reason(error: BaseException) -> bool:
@@ -115,7 +126,7 @@ def refusal(argument: str, came: object, error: BaseException) -> InvalidInput:
     or restore the file from a backup if it was a database (SQLite says: file is not a database)')
     """
     name = {"sqlite3": "SQLite", "_duckdb": "DuckDB", "duckdb": "DuckDB"}
-    module = type(error).__module__.partition(".")[0]
+    module = _module(error)
     said = f"{name.get(module, 'the database')} says: {' '.join(str(error).split())[:300]}"
     reason = _reason(error) or _Reason("", "a database that accepts this", "see what it says")
     return InvalidInput(f"{argument}: refused").changed(

@@ -19,11 +19,11 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from caesura.corpora.files import replacing
-from caesura.corpora.kinds import family
+from caesura.corpora.kinds import arrow_kind
 from caesura.corpora.temporary import room_for
 from caesura.errors import InvalidInput
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
-from caesura.records.sinks import HOLDS, Column, Fields, Mark, Rows, Table, adapted
+from caesura.records.sinks import Fields, Mark, Rows, Table, adapted, adopted
 
 try:
     import fcntl
@@ -73,7 +73,7 @@ class ParquetSink:
             for number, file in enumerate(self._files()):
                 schema = pq.read_schema(file).remove_metadata()
                 if number == 0:
-                    self._table = _with_texts(table, schema)
+                    self._table = _adopting(table, schema)
                     names = [one.name for one in table.columns]
                     wanted = arrow_table(self._table.columns, {name: [] for name in names}).schema
                 if not schema.equals(wanted):
@@ -266,15 +266,14 @@ def _differing(before: Any, after: Any) -> int:
     return int(pc.sum(pc.not_equal(before, after)).as_py() or 0)
 
 
-def _with_texts(table: Table, schema: Any) -> Table:
-    """Return a table with text for dates, times and decimals that files have as text."""
-    texts = {field.name for field in schema if str(field.type) == "string"}
-
-    def kept(column: Column) -> Column:
-        text = column.name in texts and family(column.kind) in HOLDS["text"]
-        return column._replace(kind="text") if text else column
-
-    return table._replace(columns=tuple(map(kept, table.columns)))
+def _adopting(table: Table, schema: Any) -> Table:
+    """Return a table with the kinds that files have, where these hold all values."""
+    there = {field.name: arrow_kind(field.type) for field in schema}
+    columns = (
+        one._replace(kind=adopted(one.kind, there[one.name])) if one.name in there else one
+        for one in table.columns
+    )
+    return table._replace(columns=tuple(columns))
 
 
 def _safe(name: str) -> str:

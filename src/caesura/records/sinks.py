@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from caesura.corpora.kinds import Kind, as_text, family, scale_of
+from caesura.corpora.kinds import DIGITS, EMPTY, Kind, as_text, converted, family, scale_of
 from caesura.errors import InvalidInput, message
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Sink",
     "Table",
     "adapted",
+    "adopted",
     "fitted",
     "load_id",
 ]
@@ -228,15 +229,18 @@ HOLDS = {  # which values a column takes without loss, besides those of its own 
     "boolean": ("integer", "number"),
     "integer": ("boolean",),
     "number": ("integer",),
-    "decimal": ("integer", "number"),
+    "decimal": ("integer",),
     "timestamp": ("date",),
 }
+
+_SINGLE = re.compile(r"real|float(?!8|64|\((?:2[5-9]|[3-9]\d|1\d\d)\))")  # of 4 bytes
 
 
 def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool = False) -> Table:
     """Return a table with the types that an existing one has, or raise if it does not fit.
 
-    Dates, times and decimals are stored as text where their column is one of text.
+    Dates, times and decimals are stored as text where their column is one of text. A column without
+    values takes any type.
 
     Parameters
     ----------
@@ -247,7 +251,7 @@ def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool =
     columns : mapping of str to str
         The columns that are there, with their types as the database calls them.
     loose : bool
-        Whether columns of whole numbers take other numbers, too.
+        Whether columns of whole numbers and of decimals take all numbers, too, as in SQLite.
     """
     there = {name.lower(): kind for name, kind in columns.items()}
     missing = [column.name for column in table.columns if column.name.lower() not in there]
@@ -273,20 +277,89 @@ def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool =
 
 def _stored(kind: Kind, found: str, loose: bool) -> Kind | None:
     """Return the kind that a column of a database stores; None if values would be lost."""
-    type_ = next((one for one, names in TYPES if re.search(names, found.lower())), None)
-    own = family(kind)
+    found = found.lower()
+    type_ = next((one for one, names in TYPES if re.search(names, found)), None)
+    own, scale = family(kind), _scale(found)
+    if kind == EMPTY:
+        return _kind(type_, scale or 0)
     if type_ is None:  # a type of the database's own, which has to decide
         return None if own == "text" else kind
-    scale = re.search(r"(?:decimal|numeric)\(\d+, *(\d+)\)", found.lower())
-    if own == "decimal" and scale is not None and int(scale[1]) < scale_of(kind):
+    if own == "number" and (type_ == "decimal" or (loose and type_ == "integer")):
+        return kind if loose or scale is None else None
+    if own == "integer" and type_ == "number" and not loose and _SINGLE.search(found):
+        return None
+    return _held(kind, type_, scale)
+
+
+def _held(kind: Kind, type_: str, scale: int | None = None) -> Kind | None:
+    """Return the kind that a column stores, by the family of its type; see `_stored`."""
+    own = family(kind)
+    if own == type_ == "decimal" and scale is not None and scale < scale_of(kind):
         return None
     if own == type_ or own in HOLDS.get(type_, ()):
         return "text" if type_ == "text" else kind
-    return kind if loose and (own, type_) == ("number", "integer") else None
+    return None
+
+
+def _scale(found: str) -> int | None:
+    """Return how many digits after the point a type of decimals has; None if it has no limit.
+
+    Examples
+    --------
+    >>> _scale("decimal(38,2)"), _scale("hugeint"), _scale("numeric")
+    (2, 0, None)
+    """
+    if "hugeint" in found:
+        return 0
+    sizes = re.search(r"(?:decimal|numeric)\(\d+(?:, *(\d+))?\)", found)
+    return None if sizes is None else int(sizes[1] or 0)
+
+
+def _kind(type_: str | None, scale: int) -> Kind:
+    """Return the kind of the values of a column; text if there is none."""
+    if type_ == "decimal":
+        return f"decimal({DIGITS},{scale})"
+    return "text" if type_ in (None, "interval") else str(type_)
+
+
+def adopted(kind: Kind, there: Kind) -> Kind:
+    """Return the kind to which values must be converted for a file; their own if it cannot be.
+
+    Examples
+    --------
+    >>> adopted("integer", "decimal(38,2)"), adopted("decimal(38,3)", "decimal(38,2)")
+    ('decimal(38,2)', 'decimal(38,3)')
+    """
+    type_ = family(there)
+    if kind == EMPTY:
+        return there
+    if type_ in ("boolean", "integer"):  # these take others only in databases
+        return kind
+    return kind if _held(kind, type_, scale_of(there)) is None else there
 
 
 def adapted(rows: Rows, wanted: Table, table: Table) -> Rows:
-    """Return rows with values as text where an existing table has text; see `fitted`."""
+    """Return rows with the values that an existing table stores; see `fitted` and `adopted`."""
     pairs = zip(wanted.columns, table.columns, strict=True)
-    names = [one.name for one, other in pairs if one.kind != other.kind]
-    return {**rows, **{name: [as_text(value) for value in rows[name]] for name in names}}
+    kinds = {one.name: other.kind for one, other in pairs if one.kind != other.kind}
+    return {
+        **rows,
+        **{
+            name: [_adapted(value, kind, name) for value in rows[name]]
+            for name, kind in kinds.items()
+        },
+    }
+
+
+def _adapted(value: Any, kind: Kind, name: str) -> Any:
+    """Return a value as a column stores it, or raise if it would be another one."""
+    if kind == "text":
+        return as_text(value)
+    try:
+        made = converted(value, kind)
+    except ValueError:
+        made = None
+    if value is None or (made is not None and (kind != "number" or made == value)):
+        return made
+    expected = f"a value that its column in the table holds ({kind})"
+    raise InvalidInput(message(name, value, expected, "load into another table"))

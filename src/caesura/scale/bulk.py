@@ -12,10 +12,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from caesura import corpora
+from caesura.corpora.columns import Columns
 from caesura.corpora.corpus import KEPT
 from caesura.corpora.detection import SUFFIXES
 from caesura.corpora.files import unpacked_suffix
@@ -326,13 +327,27 @@ def _written(model: Any, job: _Job, to: str) -> Part:
 
         kept = KEPT.set(2**62)
         try:
-            corpora.write(target, answers(), to)
+            found = answers()
+            first = list(islice(found, 1))  # now the separator is known
+            corpora.write(target, chain(first, found), to, **_separator(corpus.columns, to))
         finally:
             KEPT.reset(kept)
         bad = refused(piece, local, corpus.notes.skipped) + bad
     quarantine(job.output + BAD, bad)
     n, cut = counts
     return Part(piece.path, job.output, n, cut, len(bad), range=piece.range)
+
+
+def _separator(columns: Columns | None, to: str) -> dict[str, Any]:
+    """Return the option for the cell separator of the input; after tabs, CSV files have commas.
+
+    Examples
+    --------
+    >>> _separator(Columns(("id", "text"), "text", (), separator=";"), "csv")
+    {'separator': ';'}
+    """
+    own = None if columns is None or to != "csv" else columns.separator
+    return {} if own in (None, "\t") else {"separator": own}
 
 
 def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:

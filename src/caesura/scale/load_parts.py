@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura.corpora.files import replacing
-from caesura.corpora.kinds import Kind
+from caesura.corpora.kinds import Kind, settled
 from caesura.errors import CaesuraError
 from caesura.records.inputs import Entry, Input, Reading, Survey, file_records, surveyed
 from caesura.records.layout import Cells, Layout, Stamp
@@ -186,7 +186,7 @@ def _input(task: LoadTask, job: RowJob, local: str) -> Input:
     """Return the records of a piece, with the columns of all pieces."""
     reading = task.look.reading._replace(text=job.survey.text, skip=True)
     records, _, _ = file_records(local, job.form, reading)
-    kinds: dict[str, Kind] = {name: kind or "text" for name, kind in job.survey.kinds.items()}
+    kinds: dict[str, Kind] = {name: settled(kind) for name, kind in job.survey.kinds.items()}
     given = Input(job.stamp.source, records, reading, kinds=kinds)
     given.first, given.kept = job.first, 2**62
     return given
