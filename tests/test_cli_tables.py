@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import sqlite3
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -391,6 +392,23 @@ def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
     options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
     said = good("train", folder / "train.csv", "--also", path, *options).err
     assert "in the column checked, 'nein' counts as a mark; leave the cells" in said
+
+
+def test_the_column_of_marks_is_found_in_any_case(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), checked="x")
+    path.write_text(path.read_text("utf-8").replace(",checked,", ",Checked ,", 1), "utf-8")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = good("train", folder / "train.csv", "--also", path, *options).err
+    assert re.search(r"\b1 of \d+ rows are marked in the column checked", said)
+
+
+def test_a_table_of_doubtful_rows_without_marks_is_warned_of(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    count = len(table(path))
+    path.write_text(path.read_text("utf-8").replace(",checked,", ",remark,", 1), "utf-8")
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = good("train", folder / "train.csv", "--also", path, *options).err
+    assert f"all {count} rows are taken, as there is no column checked; add one" in said
 
 
 def test_a_label_of_the_review_file_must_not_be_missing(folder: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -43,13 +43,21 @@ def with_normalisers(model: Any, given: Sequence[str] | None) -> Any:
     """
     chosen = {}
     for one in given or ():
-        label, mark, name = one.rpartition("=")
-        if not mark or label not in model.labels_ or name not in NORMALISERS:
-            expected = f"LABEL=NAME, with a label of the model and one of {', '.join(NORMALISERS)}"
-            near = difflib.get_close_matches(label, model.labels_, 1) or [model.labels_[0]]
-            raise InvalidInput(message("--normaliser", one, expected, f"write {near[0]}=space"))
+        label, mark, name = one.rpartition("=") if "=" in one else (one, "", "")
+        if label not in model.labels_:
+            known = ", ".join(model.labels_)
+            expected = f"LABEL=NAME with a label of the model: {known}"
+            raise InvalidInput(message("--normaliser", one, expected, _near(label, model.labels_)))
+        if not mark or name not in NORMALISERS:
+            expected = f"{label}=NAME with one of {', '.join(NORMALISERS)}"
+            raise InvalidInput(message("--normaliser", one, expected, _near(name, NORMALISERS)))
         chosen[label] = name
     return model.set_normalisers(chosen) if chosen else model
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"did you mean '{near[0]}'?" if near else "choose one of them"
 
 
 def named_normalisers(model: Any) -> dict[str, str]:

@@ -16,7 +16,15 @@ from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 from caesura.corpora.temporary import scratch
 
-__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review", "checked_rows", "unusual_marks"]
+__all__ = [
+    "CHECKED",
+    "DOUBTFUL",
+    "ROW",
+    "Review",
+    "checked_rows",
+    "is_checked_column",
+    "unusual_marks",
+]
 
 ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
 FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
@@ -125,5 +133,10 @@ def unusual_marks(documents: Sequence[Any]) -> list[str]:
 
 def _mark(document: Any) -> str:
     """Return the cell of a row in the column `CHECKED`."""
-    cell = document.carried.get(CHECKED)
-    return "" if cell is None else str(cell).strip()
+    cells = [cell for name, cell in document.carried.items() if is_checked_column(name)]
+    return "" if not cells or cells[0] is None else str(cells[0]).strip()
+
+
+def is_checked_column(name: str) -> bool:
+    """Return whether a column has the name `CHECKED`, in any case."""
+    return name.strip().casefold() == CHECKED

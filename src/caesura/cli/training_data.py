@@ -11,7 +11,13 @@ from caesura import corpora
 from caesura.cli.output import note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.review_file import CHECKED, checked_rows, unusual_marks
+from caesura.cli.review_file import (
+    CHECKED,
+    DOUBTFUL,
+    checked_rows,
+    is_checked_column,
+    unusual_marks,
+)
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -148,7 +154,12 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     documents = listed(tokens.documents(corpus, path), path)
     report_notes(corpus, path)
     marked = checked_rows(labelled(documents, path))
-    if CHECKED not in names:
+    if not any(map(is_checked_column, names)):
+        if DOUBTFUL in names:
+            warn(
+                f"{path}: all {len(documents):,} rows are taken, as there is no column {CHECKED}; "
+                "add one and mark the rows that are right, so that only these are"
+            )
         return documents
     if unusual := unusual_marks(documents):
         shown = ", ".join(map(repr, unusual[:5]))

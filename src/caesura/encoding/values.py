@@ -128,7 +128,10 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
     for i, document in enumerate(batch.documents, first):
         if document.attributes is None:
             expected = "a list of attributes for each token, as features asks for attributes"
-            remedy = "give every sequence its attributes, or leave attributes out of features"
+            remedy = (
+                "give the attributes that the model was trained with, or fit it with features that "
+                "are computed from words"
+            )
             raise InvalidInput(message(f"X[{i}].attributes", None, expected, remedy))
     given = [document.attributes for document in batch.documents]
     return read_bags(values, given, grow, first)[1]
