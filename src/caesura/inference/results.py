@@ -96,12 +96,15 @@ class _Layout(NamedTuple):
         if p.is_plain:
             return _NOTHING_ADDED
         parts = p.parts
+        if not parts.added and not parts.patterns:
+            return _NOTHING_ADDED if parts.spans is None else _SPANS_ALONE
         added = sum(len(chunk[0]) for chunk in parts.added)
         placed = tuple(s >= 0 or e >= 0 for _, _, s, e in parts.patterns)
         return cls(added, placed, parts.spans is not None)
 
 
 _NOTHING_ADDED = _Layout(0, (), False)
+_SPANS_ALONE = _Layout(0, (), True)
 
 
 class Marginals:
