@@ -49,7 +49,7 @@ class Parameters {
   std::shared_ptr<const Design> compile(const Corpus& corpus, Folder folder = nullptr) const;
 
   // Adds the weights of an attribute on rows, times `value`, to a row of scores, [Y].  Requires
-  // that has_word_rows() and that no attribute has weights with patterns.
+  // has_word_rows(), and that the attribute has no weights with patterns.
   void add_weights(std::int32_t attribute, double value, const Weights<double>& w,
                    double* row) const;
   // Whether the scores of words can be precomputed.
