@@ -12,9 +12,9 @@
 
 namespace caesura::CAESURA_ISA {
 
-// One step of the best path over a panel of B vectors of labels: out[j] = max over i of before[i] +
-// m[i][j], and from[j] is the first i that attains the maximum.  Only the sources of the panel are
-// read, that is, the labels that may precede one of its labels.
+// One step of the best path over a panel of B vectors of labels: out[j] = max over i of
+// before[i] + m[i][j], and from[j] is the first i that attains the maximum.  Only the sources of
+// the panel are read, that is, the labels that may precede one of its labels.
 template <int B>
 inline void best_panel(const Panel& panel, const real* before, const real* m, int stride, real* out,
                        real* from) {

@@ -37,8 +37,8 @@ struct Sum {
   std::int32_t row, first, second;
 };
 
-// The weights of an attribute with patterns or label pairs: `count` weights from `first` on. value:
-// the value of the attribute.
+// The weights of an attribute with patterns or label pairs: `count` weights from `first` on.
+// value: the value of the attribute.
 struct Run {
   std::int32_t first, count;
   double value;

@@ -38,7 +38,7 @@ SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   return out;
 }
 
-// Returns theta .  E[counts]; forbidden places have no counts.
+// Returns theta . E[counts]; forbidden places have no counts.
 double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   double total = 0.0;
   std::vector<const std::vector<double>*> parts;

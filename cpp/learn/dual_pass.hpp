@@ -8,7 +8,7 @@
 //
 // H is the entropy.  For the log loss there is no cost, m_i is 0 and mu is 1.  The dual of a margin
 // loss has mu = 0, for which plain steps converge only as 1 / passes; therefore a small mu is used,
-// which the caller reduces as the duality gap closes. theta_i is stored as a score for each place
+// which the caller reduces as the duality gap closes.  theta_i is stored as a score for each place
 // where features fire, not for each segment, so that the overlapping recursions apply here too.
 // With s(w) the scores of these places under w, a step is
 //

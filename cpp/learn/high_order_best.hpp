@@ -65,7 +65,7 @@ class BestHistory {
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
-    // The last state is that with the best alpha[T][q] + ending[q].
+    // The last state maximises alpha[T][q] + ending[q].
     int state = 0;
     for (int q = 0; q < n; ++q) {
       alpha[q] += w.log_ending[q];
@@ -74,8 +74,8 @@ class BestHistory {
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
     // Follow the back-pointers from T to 0: start[e][q] is where the segment that ends at e in
-    // state q starts, and previous[s][q] is the state of the one before it.  The state read at s =
-    // 0 is not used.
+    // state q starts, and previous[s][q] is the state of the one before it.  The state read at
+    // s = 0 is not used.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(states(start, e)[state]);
       out[count++] = {s, e, h.label[state]};

@@ -13,9 +13,9 @@ namespace caesura::CAESURA_ISA {
 //
 // Differences of probabilities would lose digits, so the segments are summed in blocks of
 // boundaries where they join, lo <= joins[s] < hi.  Blocks are so short that a segment which also
-// ends before hi is never too long, so the sum over such segments is a product: the forward sum of
-// those that continue to e, times the backward sum from e.  The other segments cross hi, and P(s,
-// end) = a[s] b[end], the factors gained before and after hi:
+// ends before hi is never too long.  The sum over such segments is therefore a product: the forward
+// sum of those that continue to e, times the backward sum from e.  The other segments cross hi, and
+// P(s, end) = a[s] b[end], the factors gained before and after hi:
 //
 //   cover[e] = sum over joins[s] < e of a[s] * (sum of b[end] up to s + L)      for e <= hi
 //   cover[e] = sum over end >= e of b[end] * (sum of a[s] from end - L on)      for e > hi
@@ -36,9 +36,9 @@ void HighOrder<kByState>::prepare_cover() {
   scratch[5] = reals(work, c * W);
 }
 
-// Handles the block of one label y with lo <= joins[s] < hi, as soon as back[e] is known for all e
-// > lo.  A block costs O(L + widest) rows of the states of the label, and there are T / max(1, L -
-// widest) blocks.
+// Handles the block of one label y with lo <= joins[s] < hi, as soon as back[e] is known for all
+// e > lo.  A block costs O(L + widest) rows of the states of the label, and there are
+// T / max(1, L - widest) blocks.
 template <bool kByState>
 void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   const int hi = std::min(lo + block(y), T + 1), m = count(y);
@@ -48,8 +48,7 @@ void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   // row; ahead: [m] the current row of the backward sums.
   real *gone = scratch[0], *going_on = scratch[1], *ahead = scratch[2];
   fill(going_on, m * W, 0);
-  // gone[e] = g[e] (gone[e - 1]  +  sum over the starts s with joins[s] = e - 1 of hat[s]
-  // joined[s])
+  // gone[e] = g[e] (gone[e - 1] + sum of hat[s] joined[s] over the starts with joins[s] = e - 1)
   for (int e = lo + 1, s = begin; e < hi; ++e) {
     for (; s < end && joins[s] < e; ++s) {
       if (can_join(y, s))
@@ -112,8 +111,8 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
   }
   start_gains();
   // a[s] = hat[s] joined[s] g[joins[s] + 1] ... g[hi]; its sums from s on are stored.  a and b
-  // together cover the whole segment, as the gains meet at hi.  crossing[s] = a[s] near[min(T, s +
-  // L)].
+  // together cover the whole segment, as the gains meet at hi.
+  // crossing[s] = a[s] near[min(T, s + L)].
   for (int s = end - 1, e = hi; s >= begin; --s) {
     for (; e > joins[s]; --e) gain(e);
     real* sum = a + (s - begin) * m * W;

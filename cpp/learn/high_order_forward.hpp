@@ -5,12 +5,12 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Allocates the memory of a sweep.  at[e]: the first of the consecutive rows term[s, e], low[e] <=
-// s < e.  joins[s]: the boundary where segments from s join (T + 1: nowhere); they are part of
-// `going` at the boundaries after it.  Rows hold [W] values for each of the n states, or for each
-// of the c labels or states that gains are stored for.  queue.older: [states of y] for each of the
-// last bound(y) starts of a label with a bound; labels with bound 1 or without a bound need no
-// queue.
+// Allocates the memory of a sweep.  at[e]: the first of the consecutive rows term[s, e], where
+// low[e] <= s < e.  joins[s]: the boundary where segments from s join (T + 1: nowhere); they are
+// part of `going` at the boundaries after it.  Rows hold [W] values for each of the n states, or
+// for each of the c labels or states that gains are stored for.  queue.older: [states of y] for
+// each of the last bound(y) starts of a label with a bound; labels with bound 1 or without a bound
+// need no queue.
 template <bool kByState>
 void HighOrder<kByState>::prepare() {
   ring = spans.ring();
@@ -259,8 +259,8 @@ vec HighOrder<kByState>::state_step(int e) {
               load(from + k * W) * last[k] + (close == nullptr ? gone : gone * closes[k]));
       }
     }
-    // alpha[e] += sum of hat[s] term[s, e] over the starts that are still live; younger  += hat[s]
-    // joined[s] for those that join at e, which are part of going from e + 1 on.
+    // alpha[e] += sum of hat[s] term[s, e] over the starts that are still live;
+    // younger  += hat[s] joined[s] for those that join at e, which are part of going from e + 1 on.
     for (int s = std::max(spans.low[e], e - L); s < e - 1; ++s)
       add_products(states(hat, s) + first, of(term(s, e), y), m, a);
     for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {

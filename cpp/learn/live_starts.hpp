@@ -9,9 +9,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// The starts of segments [s, e) that need a term of their own at e, the live ones, are low[e] <= s
-// < e.  Segments with s <= A(e - 1) are in the open term, except those of labels with a length
-// bound.
+// The live starts at e, whose segments need terms of their own, are low[e] <= s < e.  Segments with
+// s <= A(e - 1) are in the open term, except those of labels with a length bound.
 struct Spans {
   const Site* sites;
   std::int32_t* by_end;  // [T + 2] first site that ends at e
@@ -37,7 +36,8 @@ struct Spans {
       closes |= site.flags == kOpenStart;
     }
     find_reach(T, farthest, reach);
-    // low[e] = min(e - longest, A(e - 1) + 1), but at least one start is live.
+    // low[e] = min(e - longest, A(e - 1) + 1), the latter if has_open, but at least one start is
+    // live.
     for (int e = 0; e <= T; ++e) {
       low[e] = e - longest < 0 ? 0 : e - longest;
       if (e > 0 && has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
@@ -47,7 +47,7 @@ struct Spans {
     }
   }
 
-  // Whether segments from s join the open sums at e: A(e - 1) < s <= A(e).
+  // Whether segments from s join the open term at e: A(e - 1) < s <= A(e).
   bool joins_at(int s, int e) const { return s <= reach[e] && s > reach[e - 1]; }
 
   // Calls visit(s, own, exact) for the live starts at e, in descending order.  own and exact are

@@ -221,7 +221,7 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
       kept.failed[s] = parts;
   });
   fall_back(kept, w, n_threads, gradient != nullptr);
-  // loss = sum of weight * ln Z - w .  observed, in the order of the shards
+  // loss = sum of weight * ln Z - w . observed, in the order of the shards
   double loss = 0.0;
   for (const Buffer<Real>& buffer : kept.buffers) loss += buffer.loss;
   for (const Buffer<double>& buffer : kept.extra) loss += buffer.loss;

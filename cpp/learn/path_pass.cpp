@@ -125,7 +125,7 @@ double PathPass::move(int i, double cost) {
   return weight * h;
 }
 
-// Returns cost - u .  w.
+// Returns cost - u . w.
 double PathPass::gain(const Plane& plane) const {
   double total = plane.cost;
   for (std::size_t k = 0; k < plane.place.size(); ++k) total -= w_[plane.place[k]] * plane.value[k];

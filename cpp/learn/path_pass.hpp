@@ -1,9 +1,9 @@
 // Learning from best paths: each step takes one sequence and changes only the weights whose counts
 // differ between its best path and its gold path.
 //
-// Let delta = counts(gold) - counts(best) and h = cost(best) - w .  delta.  The cost is that of the
+// Let delta = counts(gold) - counts(best) and h = cost(best) - w . delta.  The cost is that of the
 // loss.  Without a loss, it is sqrt(wrong tokens) for the passive-aggressive learner (or 1, see
-// by_errors) and the number of wrong tokens for AROW.
+// by_errors), the number of wrong tokens for AROW, and 0 for the perceptron.
 //
 //   perceptron           w += delta
 //   passive-aggressive   w += tau delta      tau = h / |delta|^2 (type 0), min(h / |delta|^2, C)
@@ -13,8 +13,8 @@
 //
 // Each step is multiplied by the weight of the sequence.  If the best path is the gold one, the
 // weights do not change.  The average is taken over the weights after every step, whether or not it
-// changed them: step t adds (t - 1) times its change to `sums`, so after T steps the average is w -
-// sums / T.
+// changed them: step t adds (t - 1) times its change to `sums`, so after T steps the average is
+// w - sums / T.
 //
 // Block-coordinate Frank-Wolfe maximises the dual of c2 |w|^2 + sum of weight_i h_i,
 //
@@ -27,7 +27,6 @@
 // best path is the expensive part, so after each pass `settle` repeats pairwise steps for all
 // sequences without a search, until the gain that is still possible among the stored paths is small
 // compared with the gain of the pass.
-// the gain still possible among the kept paths is small beside that found by the pass.
 #pragma once
 
 #include <cstdint>

@@ -226,8 +226,9 @@ inline void Segmental::prepare() {
   ring = spans->ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
   std::int64_t total = 0;
-  // Row at[e] + s - low[e] of `terms` is term[s, e].  The number of rows is the sum over e of e -
-  // low[e], which is at most T times the widest span, and T if only one start is live at each end.
+  // Row at[e] + s - low[e] of `terms` is term[s, e].  The number of rows is the sum over e of
+  // e - low[e], which is at most T times the widest span, and T if only one start is live at each
+  // end.
   for (int e = 0; e <= T; ++e) {
     at[e] = total;
     total += e - spans->low[e];

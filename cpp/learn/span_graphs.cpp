@@ -190,8 +190,7 @@ double SpanObjective::add(int i, const double* w, Workspace& work, double* gradi
     const int n = made.node[at(span, y)];
     return n < 0 ? 0.0 : c * p.spans[n];
   };
-  // reached[g][t][y]: expected number of segments with label y to which group g applies with anchor
-  // t
+  // reached[g][t][y]: expected number of segments with label y to which group g applies at anchor t
   std::vector<double> reached(features.groups.size() * T * Y);
   for (int b = 0; b < T; ++b) {
     for (int e = b + 1; e <= std::min(b + L, T); ++e) {

@@ -2,16 +2,15 @@
 // the current segment is gold so far.
 //
 // The state (y, m) of token t has m = 1 if the segment that contains t is gold so far: it starts
-// where the gold segment of t starts, has the same label, and does not extend beyond it.  With (y0,
-// m0) the previous state,
+// where the gold segment of t starts, has the same label, and does not extend beyond it.  With
+// (y0, m0) the previous state,
 //
 //   m = m0, and t is in the same gold segment as t - 1       if y continues the segment of y0
-//   m = a gold segment with the label of y starts at t        otherwise
+//   m = a gold segment with the label of y starts at t       otherwise
 //
 // so m is determined by the path, and every other pair of states is forbidden at this boundary.  A
 // segment costs 1 where it starts, and -2 where it ends together with its gold segment.  The sweeps
 // are the general ones, with twice as many labels.
-// the general ones, over twice as many labels.
 #pragma once
 
 #include <vector>

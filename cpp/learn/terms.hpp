@@ -1,10 +1,10 @@
 // A term of the objective for one sequence: a value and signed counts.
 //
-// The score of a sequence is linear in the weights, so the gradient of every term says how often
-// each place is used (a row with a label, a pair of labels, and so on): by one path (the gold
-// labels or a best path) or in expectation (ln Z).  All counts are added to the gradient by
-// add_counts, except those of ln Z from the kernels, which add their counts of rows through the
-// same scatter (FeatureRows::add_gradient).
+// The score of a sequence is linear in the weights, so the gradient of every term consists of
+// counts of how often each place is used (a row with a label, a pair of labels, and so on), either
+// by one path (the gold labels or a best path) or in expectation (ln Z).  All counts are added to
+// the gradient by add_counts, except those of ln Z from the kernels, which add their counts of rows
+// through the same scatter (FeatureRows::add_gradient).
 //
 //   log-likelihood   ln Z - score(gold)
 //   perceptron       max over s of score(s) - score(gold)
