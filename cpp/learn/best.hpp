@@ -1,6 +1,6 @@
-// The best segmentation: the recursion of segmental.hpp with the maximum in place of the sum, over
-// scores.  It is 3.4 to 4.0 times as fast as the general sweep (lines "chain best" and "segments
-// best" of bench/twins.py).
+// The best segmentation: the recursion of segmental.hpp over scores, with the maximum in place of
+// the sum.  It is 3.4 to 4.0 times as fast as the general sweep (lines "chain best" and "segments
+// ... best" of bench/twins.py).
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,21 @@
 
 namespace caesura::CAESURA_ISA {
 
-// One step of the best path over B vectors of labels: out[j] = max over i of before[i] + m[i][j],
-// and the first i that attains it.  Only labels that may precede one of these are considered.
+// One step of the best path over a panel of B vectors of labels: out[j] = max over i of
+// before[i] + m[i][j], and from[j] is the first i that attains the maximum.  Only the sources of
+// the panel are read, that is, the labels that may precede one of its labels.
 template <int B>
 inline void best_panel(const Panel& panel, const real* before, const real* m, int stride, real* out,
                        real* from) {
-  // best: [B][W] scores, where: [B][W] their labels; both stay in registers over all sources.
+  // best, where: [B][W] the best scores and the labels i that attain them; both stay in registers
+  // over all sources.
   vec best[B], where[B];
   for (int b = 0; b < B; ++b) {
     best[b] = splat(-kInfinity);
     where[b] = vec{};
   }
-  // Sources rise, and only a greater value replaces the best, so that ties keep the first source.
+  // Sources are in ascending order and only a greater value replaces the best, so ties keep the
+  // first source.
   for (int k = 0; k < panel.count; ++k) {
     const int i = panel.sources[k];
     const vec x = splat(before[i]), here = splat(static_cast<real>(i));
@@ -40,8 +43,7 @@ inline void best_panel(const Panel& panel, const real* before, const real* m, in
   }
 }
 
-// The same over all labels,
-// which costs O(Y^2) at most, and less where panels have few sources.
+// The same over all panels, in O(Y^2) at most, and less if panels have few sources.
 inline void best_step(const Weights<real>& w, const real* before, const real* m, real* out,
                       real* from) {
   for (int p = 0; p < w.n_best_panels; ++p) {
@@ -61,18 +63,19 @@ inline void best_step(const Weights<real>& w, const real* before, const real* m,
   }
 }
 
-// Needs at least one token.  The start of a segment and the label before it are stored as
-// floating-point numbers, so that vector code selects them along with the scores; they are exact up
-// to 2^53 in a double.
+// The best path through one sequence of at least one token.  Starts of segments and previous labels
+// are stored as floating-point numbers, so that vector code selects them along with the scores.
+// They are exact up to 2^53 in a double.
 //
 //   hat[e][y]   = max over y0 of alpha[e][y0] + transition[y0, y]
 //   alpha[e][y] = max over s of hat[s][y] + theta(s, e, y),   the best start is start[e][y]
 //
-// theta(s, e, y) is the score of all rows that apply to the segment.  Live and open starts are
-// defined in segmental.hpp; a sequence costs O(T Y (m + Y)) with m live starts at a time.
+// theta(s, e, y) is the sum of the scores of all rows that apply to the segment.  Live starts and
+// the open term are defined in segmental.hpp.  A sequence costs O(T Y (m + Y)) if at most m starts
+// are live at a time.
 class Best {
  public:
-  // rows: [T + n_sites][stride] scores; tables: receives the rows of the sweep, or null
+  // rows: [T + n_sites][stride] scores.  `tables` receives the rows of the sweep, and may be null.
   Best(const Weights<real>& weights, int length, const Site* sites, int n_sites, const real* rows,
        const Known& known, Workspace& work, BestTables* tables = nullptr)
       : w(weights),
@@ -95,8 +98,9 @@ class Best {
     *tables = {alphas, hat, start, previous};
   }
 
-  // transitions(e): the scores of pairs at boundary e, [stride][stride].  Returns the number of
-  // segments written, in order; 0: no segmentation is possible.
+  // transitions(e) returns the scores of the label pairs at boundary e, [stride][stride].  Writes
+  // the segments to `out` in order and returns their number, which is 0 if no segmentation is
+  // possible.
   template <class Transitions>
   int run(Transitions transitions, LabelledSegment* out) {
     std::memcpy(hat, w.log_first, sizeof(real) * n);
@@ -104,7 +108,7 @@ class Best {
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     // Invariant at the top of the loop: hat[s], start[s] and previous[s] are known for s < e, and
-    // `open` holds the segments that joined before e.
+    // `open` holds the best of the segments that joined the open term before e.
     for (int e = 1; e <= T; ++e) {
       if (e % kPatience == 0) check_interrupt();
       if (alphas != nullptr) alpha = row(alphas, e);
@@ -121,8 +125,8 @@ class Best {
     }
     if (alpha[label] == -kInfinity) return 0;
     int count = 0;
-    // From T back to 0: start[e][y] is where the segment that ends at e begins, and previous[s][y]
-    // is the label before it.  At s = 0 the label that is read is not used.
+    // Follow the back-pointers from T to 0: start[e][y] is where the segment that ends at e starts,
+    // and previous[s][y] is the label before it.  The label read at s = 0 is not used.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(row(start, e)[label]);
       out[count++] = {s, e, label};
@@ -141,17 +145,17 @@ class Best {
   const real* x;
   const Spans spans;
   const int ring;
-  real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
-  real* alphas = nullptr;           // [T + 1][n], or null: only that of the current end is kept
-  real* live;                       // [ring][n]
-  real *alpha, *gain, *close;       // [n] of the current end
-  real *open, *open_start;          // [n] segments that can only continue, before this end
-  real *entering, *entering_start;  // [n] the same after it
+  real *hat, *start, *previous;  // [T + 1][n]; start, previous: back-pointers
+  real* alphas = nullptr;        // [T + 1][n], or null if only the row of the current end is kept
+  real* live;                    // [ring][n] scores of the live starts
+  real *alpha, *gain, *close;    // [n] at the current end
+  real *open, *open_start;       // [n] the open term before the current end, and its starts
+  real *entering, *entering_start;  // [n] the same after the current end
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * n; }
 
-  // alpha, and what is open, at e.
+  // Computes alpha and the open term at e.
   void step(int e) {
     std::memcpy(gain, row(x, e - 1), sizeof(real) * n);
     if (known.any()) apply(known, e - 1, w.Y, gain);
@@ -159,9 +163,9 @@ class Best {
     fill(alpha, n, -kInfinity);
     real* from = row(start, e);
     fill(from, n, 0);
-    // Starts fall from e - 1 to low[e].  Rows of sites with an open start are added to gain or
-    // close when their start is reached, and so count for that start, all earlier ones and the open
-    // ones.
+    // Starts descend from e - 1 to low[e].  The row of a site with an open start is added to gain
+    // or close when the start of the site is reached, so it counts for this start, for all earlier
+    // ones and for the open term.
     spans.for_starts(
         e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, n); },
         [&](const real* values) { add(close, values, n); },
@@ -169,12 +173,12 @@ class Best {
     if (w.has_open) extend_open(from);
   }
 
-  // The cost of every segment that begins here.
+  // Adds the entry costs to the segments that start at one boundary.
   void enter(real* to) const {
     for (int y = 0; y < w.Y; ++y) to[y] += static_cast<real>(known.entry[y]);
   }
 
-  // No segment ends at a forbidden boundary, and none continues past a required one.
+  // No segment ends at a forbidden boundary, and none continues beyond a required one.
   void restrict_boundary(int e) {
     if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
     if (!(known.boundary[e] & kForced)) return;
@@ -182,7 +186,7 @@ class Best {
     fill(live, static_cast<std::ptrdiff_t>(ring) * n, -kInfinity);
   }
 
-  // Segments from s that end at e or continue.
+  // Extends the segments that start at s to e: they end there or continue.
   void extend(int s, int e, const real* own, const real* exact, real* from) {
     real* l = row(live, s & (ring - 1));
     const real* before = s == e - 1 ? row(hat, s) : l;
@@ -191,11 +195,12 @@ class Best {
     const vec here = splat(static_cast<real>(s));
     //
     //   live[s, e]  = live[s, e - 1] + gain[e] + own[s, e],     live[s, s] = hat[s]
-    //   alpha[e]    = max(alpha[e], live[s, e] + close[e] + exact[s, e])   where y fits e - s
-    //   entering[e] = max(entering[e], live[s, e])                         where s joins at e
+    //   alpha[e]    = max(alpha[e], live[s, e] + close[e] + exact[s, e])   if y may have length e-s
+    //   entering[e] = max(entering[e], live[s, e])                         if s joins at e
     //
-    // A label that joins is removed from live, so that it is not counted twice.  Later starts
-    // come first and only a greater score replaces one, so that ties keep the latest start.
+    // Labels that join the open term are removed from live, so that they are not counted twice.
+    // Later starts come first and only a greater score replaces the best, so ties keep the latest
+    // start.
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) + load(gain + q);
       if (own != nullptr) value += load(own + q);
@@ -212,27 +217,27 @@ class Best {
     }
   }
 
-  // Segments from all earlier starts, which share their future scores.
+  // Extends the segments in the open term, which share all further scores.
   void extend_open(real* from) {
     //
     //   alpha[e] = max(alpha[e], open[e - 1] + gain[e] + close[e])
     //   open[e]  = max(entering[e], open[e - 1] + gain[e])
     //
-    // open_start belongs to open: two starts are compared once, when they join, because their
-    // scores grow equally afterwards.
+    // open_start moves with `open`: two starts are compared only once, when they join, because
+    // their scores change equally afterwards.
     for (int q = 0; q < n; q += W) {
       const vec value = load(open + q) + load(gain + q), here = load(open_start + q);
       take(value + load(close + q), here, alpha + q, from + q);
       take(value, here, entering + q, entering_start + q);
     }
-    // What enters at e is open after e.  The starts of the cleared row need no reset: an entry of
-    // -inf is never selected.
+    // `entering` becomes the open term after e.  Its starts need no reset: an entry of -inf is
+    // never selected.
     std::swap(open, entering);
     std::swap(open_start, entering_start);
     fill(entering, n, -kInfinity);
   }
 
-  // The better of a score and a row, and where it starts.
+  // Replaces the entries of best and from where the new score is greater.
   static void take(vec score, vec start, real* best, real* from) {
     const vec old = load(best);
     const ivec better = score > old;

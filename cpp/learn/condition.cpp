@@ -5,7 +5,7 @@
 namespace caesura {
 namespace {
 
-// Whether the labels of a history are those of segments up to the k-th.
+// Whether the labels of the segments up to and including the k-th end in `labels`.
 bool ends_in(const std::vector<std::int32_t>& labels, const LabelledSegment* segments, int k) {
   const int size = static_cast<int>(labels.size());
   for (int j = 0; j < size; ++j) {
@@ -22,7 +22,7 @@ bool Condition::kept_by(const LabelledSegment* segments, int count, int Y) const
     for (int k = 0; k < count; ++k) labels[k] = segments[k].label;
     if (!rules.kept_by(labels, Y)) return false;
   }
-  // Segments are sorted: a binary search finds the one that begins at a boundary.
+  // Segments are sorted, so a binary search finds the one that starts at a boundary.
   auto beginning_at = [&](int t) {
     auto before = [](const LabelledSegment& s, int at) { return s.start < at; };
     const auto* found = std::lower_bound(segments, segments + count, t, before);

@@ -11,17 +11,18 @@
 namespace caesura {
 
 struct Condition {
-  // A segment [start, end) that may not come after these labels, its own last.
+  // A segment [start, end) that is forbidden if `labels` are the labels of the preceding segments,
+  // followed by its own.
   struct History {
     std::int32_t start, end;
     std::vector<std::int32_t> labels;
   };
   std::vector<std::uint8_t> allowed;   // [T][Y], or empty
   std::vector<std::uint8_t> boundary;  // [T + 1] BoundaryMarks, or empty
-  std::vector<Edge> pairs;             // label pairs forbidden at a boundary; scores are -inf
+  std::vector<Edge> pairs;             // label pairs forbidden at a boundary; their scores are -inf
   std::vector<LabelledSegment> forbidden;
   std::vector<History> histories;
-  RuleSet rules;  // empty: use those of the model
+  RuleSet rules;  // empty: those of the model apply
 
   // The constraints that the fast kernels support.
   Known known() const {
@@ -30,15 +31,16 @@ struct Condition {
     if (!boundary.empty()) out.boundary = boundary.data();
     return out;
   }
-  // Whether there are no others.
+  // Whether these are the only constraints.
   bool is_known() const {
     return pairs.empty() && forbidden.empty() && histories.empty() && rules.empty();
   }
-  // Whether a segmentation satisfies all the others.
+  // Whether a segmentation satisfies all other constraints.
   bool kept_by(const LabelledSegment* segments, int count, int Y) const;
 };
 
-// The condition of each sequence, or null; empty: no conditions.
+// The condition of each sequence, or null for a sequence that has none; empty if no sequence has
+// one.
 using Conditions = std::vector<const Condition*>;
 
 }  // namespace caesura

@@ -2,15 +2,16 @@
 //
 //   Corpus (attributes on rows) --> Design (weights on rows) --> scores of rows --> segmental.hpp
 //
-// A row is a place where features fire: a core span [start, end) with open or closed ends, like a
-// potential.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted
-// by end and then by start, later starts first.  A row has one score for each label.
+// A row is a place where features fire: a core span [start, end) with open or closed ends, like
+// that of a potential.  The rows of a sequence are its tokens, which are open at both ends,
+// followed by its sites, sorted by end and then by descending start.  A row has one score for each
+// label.
 //
-// Where labels are few, features of a token that is first, last or alone in its segment have their
-// weights beside those of the token itself: the token's row is then wider, a plane of labels for
-// each, and the planes become the scores of the sites over this token.  Where there are no other
-// sites, each token can be tagged as begin, inside, end or unit of a segment, and the design is a
-// chain over tags: position * Y + label.
+// If there are few labels, the weights of features that fire at the first, last or only token of a
+// segment are stored beside those of the token itself: the row of the token then consists of
+// several planes of labels, and the additional planes become the scores of the sites over this
+// token.  If there are no other sites, each token can be tagged as the beginning, inside, end or
+// unit of a segment, and the design is a chain over tags, with tag = position * Y + label.
 #pragma once
 
 #include <cstddef>
@@ -29,24 +30,26 @@ struct LabelledSegment;
 struct Site {
   std::int32_t start, end;
   std::uint8_t flags;      // PotentialFlags
-  std::uint8_t plane = 0;  // plane of the row of token `start` that is added to this row; 0: none
+  std::uint8_t plane = 0;  // plane of the first token's row that is added to this row; 0: none
 };
 
 struct Sum {
   std::int32_t row, first, second;
 };
 
-// An attribute combined with patterns or pairs of labels; its weights are contiguous.
+// The weights of an attribute with patterns or label pairs: `count` weights from `first` on.
+// value: the value of the attribute.
 struct Run {
   std::int32_t first, count;
   double value;
 };
 
-// Attributes seen with several labels have a row of a dense table; the others are single weights.
+// Attributes that occur with several labels have a row in a dense table; each label of any other
+// attribute has a single weight.
 struct Design {
   Design() = default;
   explicit Design(Folder place) : folder(std::move(place)) {}
-  Folder folder;  // where the arrays are stored
+  Folder folder;  // where large arrays are stored, see base/mapped.hpp
   template <class T>
   Mapped<T> array(std::size_t size = 0) const {
     return Mapped<T>(size, Mapping<T>(folder));
@@ -54,7 +57,7 @@ struct Design {
 
   int Y = 0, planes = 1;
   std::uint8_t plane_flags[4] = {};
-  bool tagged = false;  // it is a chain over tags
+  bool tagged = false;  // whether the design is a chain over tags
   std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
 
   Mapped<std::int64_t> tokens = array<std::int64_t>(1);  // [sequences + 1]
@@ -63,38 +66,38 @@ struct Design {
 
   Mapped<std::int64_t> dense_ptr = array<std::int64_t>(1);  // [rows + 1]
   static constexpr int kAhead = 12, kFarAhead = 32;
-  Mapped<std::int32_t> dense =
-      array<std::int32_t>();                     // rows of the table, and kAhead zeros at the end
-  Mapped<double> dense_value = array<double>();  // empty: all are 1
-  Mapped<Sum> sums = array<Sum>();  // rows that are sums of two others, in the order of creation
-  Mapped<std::int32_t> place =
-      array<std::int32_t>();  // [n_dense] where in the table a row is; empty: in order
-  Mapped<std::int32_t> content = array<std::int32_t>();  // [table rows] the row that is there, or
-                                                         // -1 - its sum; empty: in order
+  // Rows of the table, and kAhead zeros at the end.
+  Mapped<std::int32_t> dense = array<std::int32_t>();
+  Mapped<double> dense_value = array<double>();  // empty if all are 1
+  Mapped<Sum> sums = array<Sum>();  // rows that are the sum of two others, in order of creation
+  // [n_dense] the place of each row in the table; empty if rows are in order.
+  Mapped<std::int32_t> place = array<std::int32_t>();
+  // [table rows] the row at each place, or -1 - k for sum k; empty if rows are in order.
+  Mapped<std::int32_t> content = array<std::int32_t>();
   Mapped<std::int64_t> sparse_ptr = array<std::int64_t>(1);  // [rows + 1]
-  Mapped<std::int32_t> sparse = array<std::int32_t>();  // weights, and kFarAhead zeros at the end
+  Mapped<std::int32_t> sparse = array<std::int32_t>();       // single weights, and kFarAhead zeros
   Mapped<std::uint16_t> sparse_lane = array<std::uint16_t>();  // plane * Y + label
-  Mapped<double> sparse_value = array<double>();               // empty: all are 1
+  Mapped<double> sparse_value = array<double>();               // empty if all are 1
 
-  // Precomputed scores of words (see word_rows.hpp); empty where there are none.
+  // Precomputed scores of words (see word_rows.hpp); empty if there are none.
   Mapped<std::int64_t> word_ptr = array<std::int64_t>();  // [rows + 1]
   Mapped<const double*> word = array<const double*>();    // [stride] each
   std::shared_ptr<const void> word_memory;
 
-  // Attributes of rows combined with label patterns; may be empty.
+  // Attributes of rows that have weights with label patterns; empty if there are none.
   Mapped<std::int64_t> pattern_ptr = array<std::int64_t>();  // [rows + 1]
   Mapped<Run> pattern_run = array<Run>();
-  std::shared_ptr<const std::vector<std::int32_t>>
-      pattern_state;  // [single weights] the state of their pattern
+  // [single weights] the state of the pattern of each weight.
+  std::shared_ptr<const std::vector<std::int32_t>> pattern_state;
 
-  // Attributes at the boundary before each token; may be empty.
+  // Attributes at the boundary before each token; empty if there are none.
   Mapped<std::int64_t> edge_ptr = array<std::int64_t>();  // [tokens + 1]
   Mapped<Run> edge_run = array<Run>();
-  std::shared_ptr<const std::vector<std::int32_t>>
-      edge_code;  // [weights of edges] previous label * Y + label, or Y * Y + pattern
+  // [edge weights] previous label * Y + label, or Y * Y + pattern.
+  std::shared_ptr<const std::vector<std::int32_t>> edge_code;
 
-  // Calls visit(weight, state, value) for the patterns of a row, and visit(weight, code, value) for
-  // a boundary.
+  // Call visit(weight, state, value) for the pattern weights of a row, and visit(weight, code,
+  // value) for the edge weights at boundary t of sequence i.
   template <class Visit>
   void for_patterns(std::int64_t row, Visit visit) const {
     if (pattern_ptr.empty()) return;
@@ -118,7 +121,7 @@ struct Design {
            !has_patterns(row) && !has_words(row);
   }
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
-  // Calls visit(row) for the rows whose sum is a row of the table.
+  // Calls visit(row) for each row that is part of the sum at place `at` of the table.
   template <class Visit>
   void for_parts(std::int32_t at, Visit visit) const {
     if (content.empty()) {
@@ -152,41 +155,44 @@ struct Design {
 // The weights of one evaluation, in the precision of the kernel.
 template <class Real>
 struct Weights : LabelWeights<Real> {
-  int wide = 0;                  // [planes][Y] in whole vectors; stride where there is one plane
-  const Real* dense = nullptr;   // [n_dense][wide]
+  int wide = 0;                  // [planes][Y] in whole vectors; stride if there is one plane
+  const Real* dense = nullptr;   // [table rows][wide]
   const Real* sparse = nullptr;  // [n_sparse]
   const Real* edge = nullptr;    // [n_edges]
-  Real scale = 1;                // factor of row weights and single weights
+  Real scale = 1;                // factor of the scores of rows
 
-  const Panel* best_panels = nullptr;  // also of transition, but narrower
+  const Panel* best_panels = nullptr;  // panels of the pairs that are not forbidden, narrower
   int n_best_panels = 0;
   const Real* log_transition = nullptr;  // [stride][stride] scores, padded with -inf
   const Real* log_first = nullptr;       // [stride]
   const Real* log_last = nullptr;        // [stride]
 
-  // Longest segments.
-  bool has_open = false;       // some label has no longest segment
+  // Length bounds.
+  bool has_open = false;       // whether some label has no bound
   const Real* open = nullptr;  // [stride] 1 for labels without a bound
-  int longest = 0;             // of the labels with a bound
-  const Real* fits = nullptr;  // [longest + 1][stride] 1 for labels that may have length k
-  const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0: no bound
-  const Weights* tags = nullptr;         // the same for the chain over tags, or null
+  int longest = 0;             // the largest bound
+  const Real* fits = nullptr;  // [longest + 1][stride] 1 for labels that may have length k, else 0
+  const std::int32_t* bounds = nullptr;  // [Y] longest segment of each label, or 0 for no bound
+  const Weights* tags = nullptr;         // the weights of the chain over tags, or null
 
-  // Patterns of labels and rules.  Pairs that are histories are no transitions then.
-  const Histories* histories = nullptr;  // null: first order without rules
-  const ArcProgram* program = nullptr;   // its states are label histories and states of the rules
-  bool by_state = false;                 // some row has weights of patterns
-  int row = 0;  // numbers in a row of scores: stride, and the lanes of histories if by_state
-  const Real* entry = nullptr;       // [states] exp(score of its patterns), 0 where it is forbidden
+  // Label patterns and rules.  If there are any, pairs of labels that are histories are not
+  // transitions.
+  const Histories* histories = nullptr;  // null for a first-order model without rules
+  const ArcProgram* program = nullptr;   // its states also have a memory of the rules
+  bool by_state = false;                 // whether some row has weights with patterns
+  int row = 0;  // length of a row of scores: stride, and the lanes of histories if by_state
+  const Real* entry = nullptr;  // [states] exp(score of entering a history of several labels), or 0
   const Real* log_entry = nullptr;   // [states]
-  const Real* ending = nullptr;      // [states] exp of the end score of its label, 0: not accepting
+  const Real* ending = nullptr;      // [states] exp of the end score, 0 if not accepting
   const Real* log_ending = nullptr;  // [states]
-  // Arcs of pairs of labels that are transitions, numbers in transition: by their target, and by
-  // their source; and those that have a weight, by their pair.  An arc of -1 ends the list.
+  // Arcs of the pairs of labels that are transitions; PairArc::pair is an index into `transition`.
+  // `base` is sorted by target and `base_back` by source.  `weighted` has the arcs of pairs with a
+  // weight, sorted by pair; PairArc::from is an index into ArcProgram::singles there.  An arc of -1
+  // ends each list.
   const PairArc* base = nullptr;
   const PairArc* base_back = nullptr;
   const PairArc* weighted = nullptr;
-  int n_weighted = 0;  // pairs that have a weight
+  int n_weighted = 0;  // distinct pairs in `weighted`
 };
 
 template <class Real>
@@ -194,33 +200,33 @@ struct Gradient {
   Real* dense = nullptr;
   Real* sparse = nullptr;
   Real* edge = nullptr;
-  Real* outer = nullptr;    // [stride][stride] expected pairs, still to be multiplied by transition
-  Real* pairs = nullptr;    // [stride][stride] expected pairs where edges have weights
-  Real* starts = nullptr;   // [stride]
-  Real* ends = nullptr;     // [stride]
-  Real* entered = nullptr;  // [lanes of histories] expected segments, but for first ones
+  Real* outer = nullptr;     // [stride][stride] sums that `transition` multiplies to give counts
+  Real* pairs = nullptr;     // [stride][stride] other expected counts of pairs
+  Real* starts = nullptr;    // [stride]
+  Real* ends = nullptr;      // [stride]
+  Real* entered = nullptr;   // [lanes of histories] expected segments by state, except first ones
   Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
   Gradient* tags = nullptr;  // outer, starts and ends of tags
-  // Set where expected counts of rows are wanted in place of the gradient of the weights of their
-  // attributes: [rows from first_row on][wide].  Null: in dense and sparse.
+  // [rows from first_row on][wide] If not null, receives the expected counts of rows; otherwise
+  // these are added to the weights of their attributes in dense and sparse.
   Real* rows = nullptr;
   std::int64_t first_row = 0;
 };
 
 enum Position { kBegin, kInside, kEnd, kUnit, kPositions };
 
-// Constraints and costs of one sequence; null: none.
+// Constraints and costs of one sequence; null pointers where there are none.
 struct Known {
   const std::uint8_t* allowed = nullptr;   // [T][Y]
   const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
   const double* cost = nullptr;            // [T][Y] added to the scores of tokens
-  // What is added to the score of one segment: the cost of exactly [start, end) with label y is
-  // cost_rows[k][y], where the flags and the plane of cost_sites[k] are 0.  Sites are sorted as
-  // those of a Design, without duplicates.
+  // Costs of single segments: cost_rows[k][y] is added to the score of the segment that has exactly
+  // the span of cost_sites[k] and label y.  The flags and planes of these sites are 0, and they are
+  // sorted like those of a Design, without duplicates.
   const Site* cost_sites = nullptr;   // [n_cost_sites]
   const double* cost_rows = nullptr;  // [n_cost_sites][Y]
   int n_cost_sites = 0;
-  const double* entry = nullptr;  // [Y] added to the score of every segment of a label
+  const double* entry = nullptr;  // [Y] added to the score of every segment with this label
   // A segmentation whose score is subtracted from ln Z, or null; it does not constrain the sum.
   const LabelledSegment* path = nullptr;  // [n_path]
   int n_path = 0;

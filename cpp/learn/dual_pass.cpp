@@ -11,7 +11,7 @@
 namespace caesura {
 namespace {
 
-// Calls visit for each array of scores or counts.
+// Calls visit for each array of the scores or counts.
 template <class Counts, class Visit>
 void each_part(Counts& counts, Visit visit) {
   visit(counts.rows);
@@ -23,8 +23,8 @@ void each_part(Counts& counts, Visit visit) {
   visit(counts.patterns);
 }
 
-// Zero scores for all places of sequence i: [T + sites][Y] rows, [Y][Y] pairs, [Y] starts and ends,
-// one for each weight at a boundary, with a pattern, and of a plain pattern.
+// Returns zero scores for all places of sequence i: rows [T + sites][Y], pairs [Y][Y], starts and
+// ends [Y], and one score for each use of a pattern or edge weight and for each plain pattern.
 SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   const auto Y = static_cast<std::size_t>(layout.Y);
   SequenceCounts out;
@@ -38,7 +38,7 @@ SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   return out;
 }
 
-// theta . E[counts]; forbidden places have no counts.
+// Returns theta . E[counts]; forbidden places have no counts.
 double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   double total = 0.0;
   std::vector<const std::vector<double>*> parts;
@@ -69,7 +69,7 @@ void mix(SequenceCounts& theta, double a, double b, const SequenceCounts& scores
 
 }  // namespace
 
-// The number of scores of all distributions, which is the size of the dual as an array.
+// The number of scores of all distributions, which is the length of State::theta.
 std::int64_t DualPass::n_scores(const Objective& objective) {
   std::int64_t total = 0;
   for (int i = 0; i < objective.design().n_sequences(); ++i) {
@@ -81,7 +81,7 @@ std::int64_t DualPass::n_scores(const Objective& objective) {
   return total;
 }
 
-// Resumes from a dual that was written before, or starts near the gold labels (fresh).
+// Resumes from a state that finish() wrote or, if fresh, starts near the gold labels.
 DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w,
                    const State& state, const double* centre, bool fresh)
     : SparseWeights(std::move(objective), w, centre, rule.c2), rule_(std::move(rule)) {
@@ -105,7 +105,7 @@ DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double
   if (fresh) start();
 }
 
-// Places that the model forbids stay forbidden.
+// Sets theta to -inf at the places that the model forbids.
 void DualPass::bar(SequenceCounts& theta) const {
   auto all = [](const std::vector<double>& scores, std::vector<double>& to) {
     for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -117,8 +117,9 @@ void DualPass::bar(SequenceCounts& theta) const {
   all(unpacked_.end, theta.ends);
 }
 
-// Distributions near the gold segmentations.  How near depends on c2: other segmentations
-// contribute weights of 1 / (2 c2), so a small c2 requires small probabilities for them.
+// Finds initial distributions near the gold segmentations.  How near depends on c2: other
+// segmentations contribute weights in proportion to 1 / (2 c2), so a small c2 requires small
+// probabilities for them.
 void DualPass::start() {
   std::vector<Block> best;
   double most = kMinusInfinity;
@@ -134,8 +135,8 @@ void DualPass::start() {
   apply_labels();
 }
 
-// theta = sharpness at the gold label of each token, and -sharpness for pairs of one label that the
-// gold labels do not have.
+// Sets theta to `sharpness` at the gold label of each token, and to -sharpness at each pair of
+// equal labels that the gold labels do not contain.
 void DualPass::start_near_gold(double sharpness) {
   const Gold& gold = objective_->gold();
   const int Y = layout_.Y;
@@ -148,7 +149,7 @@ void DualPass::start_near_gold(double sharpness) {
       for (int t = truth[s].start; t < truth[s].end; ++t)
         block.theta.rows[static_cast<std::size_t>(t) * Y + truth[s].label] = sharpness;
     }
-    for (int y = 0; y < Y; ++y) {  // the gold labels do not split a segment in two
+    for (int y = 0; y < Y; ++y) {  // without this, segments would be split in two
       bool there = false;
       for (std::int64_t s = 1; s < n_truth; ++s)
         there |= truth[s - 1].label == y && truth[s].label == y;
@@ -178,11 +179,12 @@ void DualPass::find_weights() {
   }
 }
 
+// The part of the cost of sequence i that all segmentations share.
 double DualPass::constant_cost(int i) const {
   return objective_->segment_costs.empty() ? 0.0 : objective_->segment_costs[i]->constant;
 }
 
-// E[cost] = constant + sum of cost[t, y] P(t, y) + costs of sites and of segments that begin.
+// E[cost] = constant + sum of cost[t, y] P(t, y) + expected costs of sites and of segment entries.
 double DualPass::expected_cost(int i, const SequenceCounts& mean,
                                const std::vector<double>& sites) const {
   const int Y = layout_.Y;
@@ -200,7 +202,7 @@ double DualPass::expected_cost(int i, const SequenceCounts& mean,
   return total;
 }
 
-// The expected counts of a distribution, its expected cost and its entropy:
+// Computes the expected counts of a distribution, its expected cost, ln Z and E[theta + m cost]:
 //
 //   P(s) = exp(theta . counts(s) + m cost(s)) / Z
 //   H    = ln Z - theta . E[counts] - m E[cost]
@@ -242,18 +244,20 @@ void DualPass::expect(int i, Block& block) {
   block.theta_mean = dot(block.theta, block.mean) + block.m * block.cost;
 }
 
-// One step along d = s(w) + cost - mu (theta + m cost), shortened until D no longer decreases.
-// With u = weight (E_old - E_new) and v = its score under the centre,
+// Takes one step along d = s(w) + cost - mu (theta + m cost), shortened until D does not decrease.
+// With u = weight (E_old - E_new) and v the score of u under the centre,
+//
 //   D_new - D = weight (value_new - value) - v - (u . w + |u|^2 / (4 c2))
-// The slope of D along d is the variance of d, and K = KL(P_old || P_new) is half of it times
-// eta^2.  The parabola with this slope and the gain of the step has its maximum at eta K / (2 K -
-// gain).
+//
+// The slope of D along d is the variance of d, and K = KL(P_old || P_new) is about half the
+// variance times eta^2.  The parabola with this slope and the gain of the step has its maximum at
+// eta K / (2 K - gain).
 void DualPass::step(int i) {
   const Design& d = objective_->design();
   const double weight = objective_->weight_of(i);
   if (d.length(i) == 0 || weight == 0.0) return;
   Block& block = blocks_[i];
-  // A longer step would subtract more than the old scores.
+  // With a longer step, the factor 1 - eta mu of the old scores would be negative.
   block.eta = std::min(block.eta, 1.0 / rule_.mu);
   const SequenceCounts scores = sequence_scores(layout_, d, unpacked_, i, work_);
   // E_old[d]: the first-order gain of the step.
@@ -270,7 +274,7 @@ void DualPass::step(int i) {
     SequenceCounts moved = block.mean;
     subtract(moved, next.mean);
     collect(i, moved, weight);
-    // gain = D_new - D, and the magnitude of its terms, which bounds the rounding error
+    // gain = D_new - D; size: the magnitude of its terms, to which the rounding error is relative
     double gain = weight * (value(next) - value(block)), size = weight * std::abs(value(block));
     for (const std::int64_t place : touched_) {
       const double u = delta_[place], change = u * (w_[place] + 0.5 * inverse_[place] * u);
@@ -280,13 +284,13 @@ void DualPass::step(int i) {
     }
     // promise = weight KL(P_old || P_new) = weight (ln Z_new - ln Z - eta E_old[d])
     const double promise = weight * (next.log_z - block.log_z - block.eta * expected);
-    // The maximum of the parabola through the gain of this step.
-    const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);  // in etas
-    // A loss within rounding does not shorten the step.
+    // The maximum of the parabola through the gain of this step, in units of eta.
+    const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);
+    // A decrease within the rounding error does not shorten the step.
     const bool good = gain >= -1e-12 * size;
     if (good) {
       for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
-      // An almost certain distribution gains nothing, however far its scores move.
+      // An almost certain distribution gains nothing however far its scores move, so eta is kept.
       if (gain > 1e-12 * size && promise > 1e-12 * size)
         next.eta = block.eta * std::clamp(top, 0.5, 2.0);
       block = std::move(next);
@@ -299,7 +303,7 @@ void DualPass::step(int i) {
   apply_labels();
 }
 
-// Takes steps in the given order until the time is up; a step is never interrupted.
+// Takes steps in the given order until the time is up; a single step is never interrupted.
 int DualPass::run(const std::int32_t* order, int count, int begin, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto held = objective_->hold();
@@ -311,7 +315,8 @@ int DualPass::run(const std::int32_t* order, int count, int begin, double second
   return begin;
 }
 
-// The weights and the dual as arrays; forbidden places are written as 0, and restored when read.
+// Writes the weights and the dual as arrays.  Forbidden places are written as 0; bar() restores
+// them.
 void DualPass::finish(double* w, const State& state) {
   write(w);
   double* to = state.theta;
@@ -324,7 +329,7 @@ void DualPass::finish(double* w, const State& state) {
   }
 }
 
-// Sum of weight_i H(P_i).
+// Returns the sum of weight_i H(P_i).
 double DualPass::entropy() const {
   double total = 0.0;
   for (int i = 0; i < n_sequences(); ++i) {
@@ -334,14 +339,14 @@ double DualPass::entropy() const {
   return total;
 }
 
-// D = sum of weight_i (E_i[cost] + H(P_i) for the log loss) - c2 |w|^2, minus the score under
-// the centre.
+// D = sum of weight_i (E_i[cost], or H(P_i) for the log loss) - c2 |w|^2, minus the score under the
+// centre.
 double DualPass::dual() const {
   double total = -penalty();
   for (int i = 0; i < n_sequences(); ++i) total += objective_->weight_of(i) * blocks_[i].cost;
   if (rule_.log) total += entropy();
   if (centre_.empty()) return total;
-  // less the sum of (counts(gold) - E[counts]) . centre = 2 c2 w . centre
+  // minus the sum of (counts(gold) - E[counts]) . centre = 2 c2 w . centre
   for (std::size_t k = 0; k < w_.size(); ++k) {
     if (inverse_[k] > 0.0) total -= w_[k] * centre_[k] / inverse_[k];
   }

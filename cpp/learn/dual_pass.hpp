@@ -1,21 +1,21 @@
 // Exponentiated gradient (Collins et al. 2008): learning in the dual, from expectations.
 //
-// The dual has a distribution over the segmentations of each sequence,
+// The dual variables are a distribution over the segmentations of each sequence:
 //
 //   P_i(s) proportional to exp(theta_i(s) + m_i cost(s)),
 //   w = sum of weight_i (counts(gold) - E_i[counts]) / (2 c2),
 //   D = sum of weight_i (E_i[cost] + mu H(P_i)) - c2 |w|^2
 //
-// with the entropy H.  For the log loss there is no cost, m_i is 0 and mu is 1.  The dual of a
-// margin has mu = 0; there plain steps converge only as 1 / passes, so a small mu is used, which
-// the caller reduces as the gap closes.  theta_i is kept as a score for each place where features
-// fire, not for each segment, so that the overlapping recursions apply here too.  With s(w) the
-// scores of these places under w, a step is
+// H is the entropy.  For the log loss there is no cost, m_i is 0 and mu is 1.  The dual of a margin
+// loss has mu = 0, for which plain steps converge only as 1 / passes; therefore a small mu is used,
+// which the caller reduces as the duality gap closes.  theta_i is stored as a score for each place
+// where features fire, not for each segment, so that the overlapping recursions apply here too.
+// With s(w) the scores of these places under w, a step is
 //
 //   theta_i = (1 - eta mu) theta_i + eta s(w),  m_i = (1 - eta mu) m_i + eta
 //
-// and eta, one for each sequence, follows the curvature of D along the last step, so that D
-// never decreases.  Expectations come from the general sweeps.
+// There is one eta for each sequence.  It follows the curvature of D along the last step and is
+// reduced until D does not decrease.  Expectations come from the general sweeps.
 #pragma once
 
 #include <vector>
@@ -27,27 +27,28 @@ namespace caesura {
 class DualPass : public SparseWeights {
  public:
   struct Rule {
-    bool log = false;  // the log loss
+    bool log = false;  // whether the loss is the log loss
     double mu = 1.0;
-    std::vector<double> c2;  // of all weights, or [size]
+    std::vector<double> c2;  // one value for all weights, or [size]
   };
-  // theta: all scores, one sequence after the other, [n_scores()]; m, eta: [sequences].
+  // theta: the scores of all sequences, one after the other, [n_scores()].  m, eta: [sequences].
   struct State {
     double *theta, *m, *eta;
   };
   static std::int64_t n_scores(const Objective& objective);
 
-  // fresh: the state is an initial one, and its weights are computed here.
+  // If `fresh`, `state` is an initial state: its distributions are moved near the gold labels, and
+  // the weights are computed from them.
   DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w, const State& state,
            const double* centre, bool fresh);
 
-  // Steps for these sequences from `begin` on, until they are done or `seconds` have passed;
-  // returns where the next one begins.
+  // Takes a step for each of order[begin .. count), until all are done or `seconds` have passed.
+  // Returns the position where the next call should begin.
   int run(const std::int32_t* order, int count, int begin, double seconds);
 
   // Writes the weights and the state after all steps.
   void finish(double* w, const State& state);
-  // The value of the dual: for a margin, that of mu = 0.
+  // The value of the dual; for a margin loss, that with mu = 0.
   double dual() const;
   double entropy() const;  // sum of weight_i H(P_i)
   void set_mu(double mu) { rule_.mu = mu; }
@@ -57,7 +58,7 @@ class DualPass : public SparseWeights {
   struct Block {
     SequenceCounts theta, mean;  // mean: expected counts
     double m = 0.0, eta = 0.0;
-    double cost = 0.0;                   // expected
+    double cost = 0.0;                   // E[cost]
     double log_z = 0.0, theta_mean = 0;  // theta_mean: E[theta + m cost]
   };
   static double entropy_of(const Block& block) { return block.log_z - block.theta_mean; }

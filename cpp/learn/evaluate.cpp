@@ -1,5 +1,5 @@
-// Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and
-// back.
+// Objective and gradient of single sequences: from weights to scores of rows, through the sweeps of
+// segmental.hpp, and from expected counts of rows to the gradient.
 #include "learn/gold.hpp"
 #include "learn/lane_batches.hpp"
 #include "learn/segmental_back.hpp"
@@ -8,7 +8,8 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// Offsets of the planes in the row of a token; missing planes refer to the first, times 0.
+// Offsets of the planes in the row of a token.  The offset of a missing plane is 0, and its has_
+// factor makes the value 0 as well.
 struct Lanes {
   int first = 0, last = 0, single = 0;
   real has_first = 0, has_last = 0, has_single = 0;
@@ -29,9 +30,9 @@ struct Lanes {
 };
 
 struct Evaluator : FeatureRows {
-  // Scores of tags from those of planes: a feature of first tokens fires at begin and unit, and so
-  // on. A label of one token has no other tag than unit.  kY: the number of labels, or 0 where it
-  // is not known.
+  // Computes the scores of tags from those of planes: features of first tokens fire at begin and
+  // unit, features of last tokens at end and unit.  A label whose segments have length 1 has no tag
+  // but unit.  kY: the number of labels, or 0 if it is not a constant.
   template <int kY>
   void to_tags(int T, const real* wide, real* out) const {
     const int Y = kY > 0 ? kY : d.Y;
@@ -48,6 +49,7 @@ struct Evaluator : FeatureRows {
       }
     }
   }
+  // The transpose of to_tags: from expected counts of tags to those of planes.
   template <int kY>
   void from_tags(int T, const real* tags, real* wide) const {
     const int Y = kY > 0 ? kY : d.Y;
@@ -65,8 +67,9 @@ struct Evaluator : FeatureRows {
     }
   }
 
-  // The path of `known`: each returns what a part of the model scores it with, and adds `count` to
-  // the rows that it uses, which hold scores before the sweeps and counts after them.
+  // The following functions deal with the path of `known`.  Each returns the score of the path in
+  // one part of the model, and adds `count` to the rows or weights that the path uses.  Rows hold
+  // scores before the sweeps and expected counts after them.
   double path_rows(int i, const Known& known, real count, real* x) const {
     if (known.path == nullptr) return 0.0;
     const int T = d.length(i);
@@ -89,7 +92,7 @@ struct Evaluator : FeatureRows {
     }
     return score;
   }
-  // The same over planes: of every token, and of those that are first, last or alone.
+  // The same over planes: features of every token, and of first, last and only tokens.
   double tagged_path(const Known& known, real count, real* wide) const {
     const Lanes at(d);
     double score = 0.0;
@@ -139,15 +142,15 @@ struct Evaluator : FeatureRows {
       gradient->pairs[known.path[s - 1].label * n + known.path[s].label] += count;
   }
 
-  // As add, over tags.
+  // The same as add(), over tags.
   bool add_tagged(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     real* wide = reals(work, static_cast<std::size_t>(T) * w.wide);
     real* x = reals(work, static_cast<std::size_t>(T) * w.tags->stride);
     gather(d.first_row(i), T, wide);
     const double score = path_labels(known) + tagged_path(known, 0, wide);
-    const bool two =
-        d.Y == 2;  // two labels, as with one entity type, are common, and much faster as a constant
+    // Two labels (one entity type) are common, and much faster if their number is a constant.
+    const bool two = d.Y == 2;
     two ? to_tags<2>(T, wide, x) : to_tags<0>(T, wide, x);
     const Known nothing;
     Segmental kernel(*w.tags, T, nullptr, 0, nothing, work);
@@ -163,8 +166,8 @@ struct Evaluator : FeatureRows {
     return true;
   }
 
-  // Adds weight * (ln Z - score of the path) to the objective, and its gradient.  False: out of
-  // range.
+  // Adds weight * (ln Z - score of the path) to the objective, and its gradient.  Returns false,
+  // with nothing added, if a value is out of range.
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;

@@ -1,4 +1,5 @@
-// Learning with the general sweeps, over logarithms: slower, but correct for any weights.
+// Learning with the general sweeps over logarithms, which are slower than the kernels but correct
+// for any weights.
 #include <algorithm>
 
 #include "infer/answers.hpp"
@@ -19,7 +20,8 @@ void forbid(const Site& site, std::int32_t target, ProblemInput& in) {
   in.potentials.push_back({site.start, site.end, target, site.flags, id, kMinusInfinity});
 }
 
-// Histories that are not patterns of the model become targets as well.
+// Forbids the segments of condition.histories.  Histories that are not patterns of the model are
+// added to the targets.
 void forbid_histories(const Condition& condition, int Y, ProblemInput& in) {
   for (const auto& [start, end, labels] : condition.histories) {
     auto found = std::find(in.histories.begin(), in.histories.end(), labels);
@@ -159,7 +161,7 @@ void take_counts(const Layout& layout, const Design& d, int i, const Posterior& 
   auto copy = [](const double* from, std::ptrdiff_t count, std::vector<double>& to) {
     to.assign(from, from + count);
   };
-  // Potentials are those of the sites, then those of patterns, then costs.
+  // The potentials are those of the sites, then those of patterns, then costs; see problem_of.
   const std::ptrdiff_t of_sites = static_cast<std::ptrdiff_t>(d.n_sites(i)) * Y;
   std::ptrdiff_t n_fired = 0, n_edges = 0;
   for_pattern_weights(layout, d, i, [&](auto&&...) { ++n_fired; });

@@ -7,8 +7,9 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Rows of the table are rarely in the cache: prefetch each some attributes before it is used.  For
-// this, the ids of a design are padded with kAhead more.
+// Prefetches a row of the table some attributes before it is used, because rows are rarely in the
+// cache.  The ids of a design are padded with kAhead zeros so that this never reads beyond their
+// end.
 inline void expect(const std::int32_t* ids, const real* table, int stride, int width) {
   const real* row = table + static_cast<std::ptrdiff_t>(ids[Design::kAhead]) * stride;
   for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
@@ -53,7 +54,7 @@ inline void scatter_panel(const std::int32_t* ids, const double* values, int cou
   }
 }
 
-// The two as types, so that panels() can be written once for both.
+// gather_panel and scatter_panel as types, so that panels() can be written once for both.
 struct Gather {
   template <int B, bool kValues, class... Rest>
   static void run(Rest... rest) {
@@ -67,11 +68,12 @@ struct Scatter {
   }
 };
 
-// One of the two above, over all panels of a row.
+// Gathers or scatters a whole row, panel by panel.
 template <class Move, class From, class To>
 inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride,
                    To* to) {
-  // Widths are constants, so that the compiler keeps the vectors of a panel in registers.
+  // Widths are compile-time constants, so that the compiler keeps the vectors of a panel in
+  // registers.
   for (int begin = 0; begin < stride; begin += 6 * W) {
     const int width = std::min(6, (stride - begin) / W);
     From* f = from + begin;
@@ -93,24 +95,25 @@ inline void panels(const std::int32_t* ids, const double* values, int count, Fro
   }
 }
 
-// The rows of one sequence at a time.
+// Scores and gradient of the rows of one sequence at a time.
 struct FeatureRows {
   const Design& d;
   const Weights<real>& w;
-  Gradient<real>* gradient;  // null: compute the objective only
+  Gradient<real>* gradient;  // null if only the objective is computed
   Workspace& work;
   const int n;
 
-  // Null where all values are 1.
+  // Returns the values of the attributes from k on, or null if all values are 1.
   const double* dense_values(std::int64_t k) const {
     return d.dense_value.empty() ? nullptr : d.dense_value.data() + k;
   }
 
-  // The distance between two rows: planes are adjacent, and patterns come after the labels.
+  // The distance between two rows of scores: with several planes these are adjacent, and with
+  // patterns the scores of states come after those of labels.
   int apart() const { return w.by_state ? w.row : w.wide; }
 
-  // The part of rows that goes with patterns, by state: out[r][stride + q] = sum over the weights w
-  // of attributes of row r with the pattern of state q of w times value.
+  // Computes the scores of rows by state from their pattern weights: out[r][stride + q] = sum of
+  // weight times value over the attributes of row r that have a weight with the pattern of state q.
   void gather_patterns(std::int64_t first, std::int64_t rows, real* out) const {
     fill(out, rows * w.row, 0);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -121,22 +124,23 @@ struct FeatureRows {
     }
   }
 
-  // Rows of words are there in double precision only.
+  // Word rows exist in double precision only.
   static const real* word_row(const double* row) { return reinterpret_cast<const real*>(row); }
 
-  // Adds the precomputed scores of words.
+  // Adds the precomputed scores of words:
+  //
+  //   out[r][y] += sum over the words of row r of the score of the word with label y
   void add_words(std::int64_t first, std::int64_t rows, real* out) const {
     for (std::int64_t r = 0; r < rows; ++r) {
       const double* const* words = d.word.data() + d.word_ptr[first + r];
       const std::int64_t count = d.word_ptr[first + r + 1] - d.word_ptr[first + r];
       real* row = out + r * apart();
-      // The rows of words are scattered in memory: prefetch those of the next row.
+      // Word rows are scattered in memory: prefetch those of the next row.
       const std::int64_t ahead =
           r + 1 < rows ? d.word_ptr[first + r + 2] : d.word_ptr[first + r + 1];
       for (std::int64_t k = d.word_ptr[first + r + 1]; k < ahead; ++k) {
         for (int q = 0; q < n; q += 8) __builtin_prefetch(d.word[k] + q);
       }
-      // out[r][y] += sum over the words of row r of what each scores with y
       for (int q = 0; q < n && count > 0; q += W) {
         vec sum = load(row + q);
         for (std::int64_t k = 0; k < count; ++k) sum += load(word_row(words[k]) + q);
@@ -145,12 +149,12 @@ struct FeatureRows {
     }
   }
 
-  // The scores of rows first .. first + rows:
+  // Computes the scores of the rows first .. first + rows:
   //
-  //   out[r][y] = scale (sum of dense weights + words + single weights),   out: [rows][apart]
+  //   out[r][y] = scale (sum of dense weights + words + single weights),   out: [rows][apart()]
   //
-  // Attributes with a weight for most labels are rows of the dense table; the others have single
-  // weights, each with the lane of its label.
+  // Attributes with a few labels or more are rows of the dense table (see Parameters::least_dense);
+  // the others have single weights, each with the lane of its label.
   void gather(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
     if (w.by_state) gather_patterns(first, rows, out);
@@ -168,8 +172,8 @@ struct FeatureRows {
   // out[r][lane] += weight times value, over the single weights of row r.
   void gather_single(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
-    // Weights of one label are often adjacent: every second one goes to a row of its own, so that
-    // additions do not depend on each other.
+    // Adjacent weights often have the same label, so every second weight is added to a second row.
+    // Consecutive additions then do not depend on each other.
     real* second = reals(work, rows * wide);
     fill(second, rows * wide, 0);
     const bool values = !d.sparse_value.empty();
@@ -180,7 +184,7 @@ struct FeatureRows {
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         real weight = w.sparse[d.sparse[k]];
         if (values) weight *= static_cast<real>(d.sparse_value[k]);
-        // Counted from the row's own first weight: so that sums do not depend on the rest of the
+        // Counted from the first weight of the row, so that sums do not depend on the rest of the
         // batch.
         ((k - begin) % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
       }
@@ -189,8 +193,8 @@ struct FeatureRows {
   }
 
   // The transpose of gather: each weight gains the expected count of its label in each row that it
-  // was part of, times its value there.  expected: [rows][apart].  Where the gradient has room for
-  // rows, they are added there and converted to weights later, all at once.
+  // is part of, times its value there.  expected: [rows][apart()].  If gradient->rows is not null,
+  // the counts are added there, and the caller distributes them to the weights later.
   void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
     const int wide = apart();
     if (gradient->rows != nullptr) {
@@ -214,11 +218,12 @@ struct FeatureRows {
     }
   }
 
-  // The scores of the rows of sequence i, tokens first and then sites.  out: [T + sites][row]
+  // Computes the scores of the rows of sequence i, tokens first and then sites.  out:
+  // [T + sites][row], padded.
   //
-  // With several planes, the attributes of a token score the token (plane 0) and sites that begin
-  // there (the others): the row is gathered once for all planes, and then each site takes its
-  // plane of its first token.
+  // With several planes, the attributes of a token score the token (plane 0) and the sites over
+  // this token (the other planes): the row is gathered once for all planes, and then each such site
+  // takes its plane from the row of its first token.
   void scores(int i, real* out) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
@@ -244,8 +249,8 @@ struct FeatureRows {
     }
   }
 
-  // Calls visit(weight, place in a matrix of labels, value) for the pairs that attributes at a
-  // boundary go with.
+  // Calls visit(weight, index in a padded matrix of labels, value) for the weights of label pairs
+  // at boundary t.
   template <class Visit>
   void for_edges(int i, int t, Visit visit) const {
     d.for_edges(i, t, [&](std::int32_t id, std::int32_t pair, double value) {
@@ -253,10 +258,10 @@ struct FeatureRows {
     });
   }
 
-  // exp(transition[y0, y] + sum of what attributes at boundary t add to the pair), [T][n][n]; null
-  // where the transitions are the same everywhere.  Attributes at a boundary touch few pairs of
-  // labels, so that exps are taken of these alone and multiply a copy of the transitions.  Sets
-  // *far if a sum is too large for that.
+  // Returns exp(transition[y0, y] + score of the edge attributes at boundary t for this pair), as
+  // [T][n][n], or null if the transitions are the same at all boundaries.  The attributes at a
+  // boundary have weights with few pairs of labels, so exps are computed for these pairs only and
+  // multiply a copy of the transitions.  Sets *far if a sum is out of the kernels' range.
   real* edges(int i, bool* far) const {
     if (d.edge_ptr.empty()) return nullptr;
     ivec beyond = ivec{};
@@ -267,7 +272,7 @@ struct FeatureRows {
     fill(added, size, 0);
     for (int t = 1; t < T; ++t) {
       int count = 0;
-      // added[pair] = sum of scores at t, and the list of the pairs that are not 0
+      // added[pair] = sum of scores at t; touched lists the pairs with a sum that is not 0
       for_edges(i, t, [&](std::int32_t id, int at, real value) {
         const real score = w.edge[id] * value;
         if (added[at] == 0 && score != 0) touched[count++] = at;
@@ -283,7 +288,7 @@ struct FeatureRows {
         store(scores + k, exp(score));
       }
       for (int k = 0; k < count; ++k) {
-        // A sum that returned to 0 in between is listed twice: its exp is applied once.
+        // A pair whose sum returned to 0 in between is listed twice, but its exp is applied once.
         if (added[touched[k]] == 0) continue;
         m[touched[k]] *= scores[k];
         added[touched[k]] = 0;
@@ -293,7 +298,7 @@ struct FeatureRows {
     return out;
   }
 
-  // The transpose of scores(): expected counts of the rows of sequence i to the gradient.
+  // The transpose of scores(): adds the expected counts of the rows of sequence i to the gradient.
   void add_gradient(int i, const real* expected) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
@@ -319,7 +324,7 @@ struct FeatureRows {
     scatter(first, T, wide);
   }
 
-  // From scores of labels and patterns to those of states:
+  // Computes the scores of states from those of labels and patterns:
   //
   //   out[q] = scores[label q] + sum of own[p] over the patterns p that q ends in
   //
@@ -332,7 +337,7 @@ struct FeatureRows {
       out[q] = h.label[q] < 0 ? (token ? -kInfinity : 0) : scores[h.label[q]] + own[q];
     }
   }
-  // Its transpose, from expected counts of states:
+  // The transpose of to_states, from the expected counts of states:
   //
   //   out[y] = sum of counts over the states of label y
   //   own[p] = sum of counts over the states that end in p

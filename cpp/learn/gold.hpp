@@ -1,4 +1,4 @@
-// The labels of a corpus, and the rows of a sequence that they activate.
+// The gold segments of a corpus, and the rows of a sequence that apply to them.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace caesura {
 
-// The labelled segments of a corpus; a sequence that is known in part has a hint instead.
+// The gold segments of a corpus; a sequence with partial labels has a hint instead.
 struct Gold {
   Mapped<std::int64_t> lengths;  // [sequences]
   int n_labels = 0;
   Mapped<std::int64_t> ptr{0};  // [sequences + 1]
   Mapped<LabelledSegment> segments;
-  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences], or empty: there are none
+  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences], or empty if there are none
 
   // The partial labels of a sequence, or null if it is fully labelled.
   const Hint* hint(int i) const { return hints.empty() ? nullptr : hints[i].get(); }
 
-  // Moves the arrays into files in a folder, like those of a Design.
+  // Moves the arrays into files in a folder, like those of a Design, unless folder is null.
   void move_to(const Folder& folder) {
     if (folder == nullptr) return;
     lengths = Mapped<std::int64_t>(lengths.begin(), lengths.end(), Mapping<std::int64_t>(folder));
@@ -31,7 +31,7 @@ struct Gold {
   }
 };
 
-// The segment of each token, [T].
+// Returns the index of the segment that covers each token, [T].
 inline std::vector<std::int32_t> segment_of(int T, const LabelledSegment* segments,
                                             std::int64_t count) {
   std::vector<std::int32_t> at(T, 0);
@@ -40,13 +40,15 @@ inline std::vector<std::int32_t> segment_of(int T, const LabelledSegment* segmen
   return at;
 }
 
-// The segment that a site applies to, or -1.  at: [T] segment of each token
+// Returns the index of the segment that a site applies to, or -1.  at: [T] the segment of each
+// token.
 inline int segment_at(const Site& site, const LabelledSegment* segments, const std::int32_t* at) {
   const LabelledSegment& s = segments[at[site.start]];
   return applies(site.start, site.end, site.flags, s.start, s.end) ? at[site.start] : -1;
 }
 
-// Calls visit(site, row) for the rows of sequence i; a token is a site that is open at both ends.
+// Calls visit(site, row) for all rows of sequence i; a token is visited as a site that is open at
+// both ends.
 template <class Sequences, class Visit>
 void for_rows(const Sequences& c, int i, Visit visit) {
   const int T = c.length(i);

@@ -1,4 +1,4 @@
-// Buffers to which the kernels of one shard add counts, and their conversion to the gradient.
+// The buffers to which the kernels of one shard add counts, and their conversion to the gradient.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace caesura {
 
-// One gradient in the precision of a kernel, and its memory.
+// A gradient in the precision of a kernel, and the memory that it points into.
 template <class Real>
 struct Buffer {
   Table<Real> memory;
@@ -19,7 +19,7 @@ struct Buffer {
   void make(const Layout& layout, const Design& design, const Weights<Real>& w) {
     make(layout, design.table_rows() * w.wide, layout.n_sparse, layout.n_edges, w);
   }
-  // The same with room for so many weights of rows, single weights and weights of edges.
+  // The same with room for the given numbers of dense, single and edge weights.
   void make(const Layout& layout, std::size_t dense, std::size_t sparse, std::size_t edges,
             const Weights<Real>& w) {
     const int stride = w.stride, tagged = w.tags == nullptr ? 0 : w.tags->stride;
@@ -31,7 +31,7 @@ struct Buffer {
                   Real{0});
     Real* at = memory.data();
     view.dense = at;
-    view.sparse = at += dense;  // as in places_of
+    view.sparse = at += dense;  // right behind `dense`, as in places_of
     view.edge = at += sparse;
     view.outer = at += edges;
     view.pairs = at += square;
@@ -46,10 +46,10 @@ struct Buffer {
     view.tags = &tags;
   }
 
-  // Resets everything but the rows, the single weights and the edges.
+  // Clears everything except the dense, single and edge weights.
   void clear_labels() { std::fill(view.outer, memory.data() + memory.size(), Real{0}); }
 
-  // Pairs, starts and ends of tags are those of their labels.
+  // Adds the counts of pairs, starts and ends of tags to those of their labels.
   void untag(const Weights<Real>& w) {
     if (w.tags == nullptr) return;
     const int Y = w.Y, n = w.tags->stride;
@@ -65,14 +65,15 @@ struct Buffer {
     }
   }
 
-  // Distributes what was added to sums of rows, tags and long histories.
+  // Distributes what was added to sums of rows, to tags and to histories.
   void finish(const Layout& layout, const Design& design, const Weights<Real>& w) {
     unshare(design, w.wide);
     untag(w);
     if (layout.histories != nullptr) layout.histories->add_longer(view.entered);
   }
 
-  // What was added to a sum of rows belongs to both.
+  // Adds the gradient of each sum of two rows to both, in reverse order of creation, so that nested
+  // sums are distributed completely.
   void unshare(const Design& design, int wide) {
     for (std::size_t k = design.sums.size(); k-- > 0;) {
       const Real* sum = view.dense + static_cast<std::ptrdiff_t>(design.sums[k].row) * wide;
@@ -84,7 +85,7 @@ struct Buffer {
   }
 };
 
-// Adds up the shards in order, block by block, into the first.
+// Adds all shards to the first, in order, block by block.
 template <class Real>
 void add_up(std::vector<Buffer<Real>>& shards, int n_threads) {
   if (shards.empty()) return;
@@ -98,7 +99,7 @@ void add_up(std::vector<Buffer<Real>>& shards, int n_threads) {
              });
 }
 
-// to[k] += the gradient of weight k, for k in a range.
+// to[k] += the gradient of weight k, for begin <= k < end.
 template <class Real>
 inline void add_packed(const Layout& layout, const std::vector<std::int64_t>& places,
                        const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,

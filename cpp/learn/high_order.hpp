@@ -1,21 +1,23 @@
-// Forward-backward over segments and label histories, for learning with patterns of labels.
+// Forward-backward over segments and label histories, for learning with label patterns.
 //
-// As segmental.hpp, with states (program.hpp) in place of labels where a segment begins or ends,
-// and with a sequence in each lane of a vector: the operations between states are then the same in
-// all lanes.  The factor of a segment from s to e, term[s, e], is shared by all states with the
-// same label, or differs by state where features of the segment depend on the labels before it:
+// The recursion is that of segmental.hpp, with states (program.hpp) in place of labels where a
+// segment starts or ends, and with one sequence in each lane of a vector: all lanes then perform
+// the same operations between states.  The factor of a segment from s to e, term[s, e], is shared
+// by all states with the same label, or differs by state if features of the segment depend on the
+// labels before it:
 //
 //   alpha[e][q] = sum over s of hat[s][q] term[s, e]  +  going[e][q] closing[e]
 //   hat[e]      = entry * in(alpha[e])                          entry: factors of its patterns
 //
-// going: segments that have joined, and share all further factors.  They form a queue: a label with
-// a longest segment drops its oldest.  Back, with ratio[s][q] = P(a segment starts at s in state q)
-// / hat[s][q]:
+// going: segments that have joined the open term and so share all further factors.  They form a
+// queue: a label with a length bound drops the oldest start at each step.  The backward pass, with
+// ratio[s][q] = P(a segment starts at s in state q) / hat[s][q]:
 //
 //   ratio[s]    = sum over e of term[s, e] back[e]  +  joined[s] beyond[s]
 //   back[e]     = in'(entry * ratio[e])
 //
-// beyond[s]: the backward sum of a segment that has joined, a queue over its ends.
+// beyond[s]: the backward sum of a segment at the boundary where it joined, from a queue over its
+// ends.
 //
 // It is 8.4 times as fast as the general sweeps (line "label patterns counts" of bench/twins.py).
 #pragma once
@@ -25,8 +27,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// A number that underflows is lost, which costs at most its value times the backward sum at that
-// place.  Backward sums must therefore stay below kFarAhead; where one does not, or a product of
+// A value that underflows is lost, which costs at most the value times the backward sum at that
+// place.  Backward sums must therefore stay below kFarAhead.  If one does not, or if a product of
 // factors exceeds kMost, the general sweeps must answer.
 constexpr real kFarAhead = kDouble ? 1e100 : 1e10f;
 
@@ -40,7 +42,7 @@ struct Ahead {
   }
 };
 
-// to[move.to] += from[move.from], over rows of vectors; and the transpose.
+// move: to[move.to] += from[move.from], over rows of vectors.  move_back: its transpose.
 inline void move(const std::vector<Move>& moves, const real* from, real* to) {
   for (const Move *one = moves.data(), *end = one + moves.size(); one != end; ++one) {
     store(to + one->to * W, load(to + one->to * W) + load(from + one->from * W));
@@ -52,11 +54,12 @@ inline void move_back(const std::vector<Move>& moves, const real* to, real* from
   }
 }
 
-// kByState: rows are of states, else of labels.
+// kByState: whether the rows of scores are of states rather than of labels.
 template <bool kByState>
 class HighOrder {
  public:
-  // lengths, known: of each lane; length 0: an empty lane.  The sites are those of any of them.
+  // lengths, known: [W], one for each lane; an empty lane has length 0.  sites: the sites of all
+  // lanes, sorted like those of one sequence.
   HighOrder(const Weights<real>& weights, const std::int32_t* lengths, const Known* known,
             const Site* sites, int n_sites, Workspace& workspace)
       : w(weights),
@@ -73,14 +76,14 @@ class HighOrder {
         work(workspace),
         spans(T, sites, n_sites, 0, true, workspace) {}
 
-  // rows: [T + n_sites][c][W] and entries: [T][entry classes][W], what states gain at each
-  // boundary, or null; scores, replaced by exps.  log_z: [W]; NaN: a number left the safe range,
-  // the general sweeps must answer.
+  // rows: [T + n_sites][c][W] scores, replaced by their exps.  entries: [T][entry classes][W]
+  // scores of the attributes at each boundary, replaced by their exps; may be null.  log_z: [W]
+  // receives ln Z, or NaN if a value left the safe range and the general sweeps must answer.
   void forward(real* rows, real* entries, double* log_z);
 
   // Replaces the rows and entries by expected counts, and adds those of pairs, states, starts and
-  // ends, times the weight of each lane.  Lanes of weight 0 count nothing; the weight of a lane
-  // that left the safe range becomes 0.
+  // ends to the gradient, times the weight of each lane.  Lanes of weight 0 are not counted; the
+  // weight of a lane that left the safe range becomes 0.
   void backward(real* weight, Gradient<real>& gradient);
 
  private:
@@ -96,53 +99,55 @@ class HighOrder {
   Workspace& work;
   const Spans spans;
 
-  // All rows are of vectors.
+  // In the shapes below, each entry is a vector with one value for each lane.
   real* x = nullptr;        // [rows][c]
   real* entry = nullptr;    // [T][entry classes]
   real* hat = nullptr;      // [T + 1][n]
   real* going = nullptr;    // [T + 1][n]
-  real* alpha = nullptr;    // [n] of the current end,
-  real* endings = nullptr;  // [n] right after it S, and one zero
-  real* singles = nullptr;  // [T + 1][single labels] S of these
-  real* gain = nullptr;     // [T + 1][c] g[e], with the scale
-  real* grow = nullptr;  // [T + 1][c] and for segments that started before e - 1; where nothing is
-                         // forced, the same
+  real* alpha = nullptr;    // [n] at the current end,
+  real* endings = nullptr;  // [n] S, right behind alpha, and one zero
+  real* singles = nullptr;  // [T + 1][single labels] S of these states
+  real* gain = nullptr;     // [T + 1][c] g[e], including the scale
+  // [T + 1][c] the same for segments that started before e - 1: 0 where e - 1 is a required
+  // boundary.  Equal to gain if no sequence has constraints on boundaries.
+  real* grow = nullptr;
   real* closing = nullptr;        // [T + 1][c]
   real* terms = nullptr;          // [by e, s][c]
-  real* joined = nullptr;         // [T][c] factor of a segment from s when it joins
-  real* joining_share = nullptr;  // [T][c] and the probability that one joins
-  real* cover = nullptr;          // [T + 1][c] expected segments that have joined and reach e
-  real* scratch[6] = {};          // see prepare_cover
-  real* live = nullptr;           // [ring][c]
-  real* classed = nullptr;        // [entry classes]
-  real* beyond = nullptr;         // [ring][n]
-  int kept = 0;                   // rows of `back`: all that are asked for again
-  std::int32_t* joins = nullptr;  // [T] where s joins, T + 1: nowhere
-  std::int64_t* at = nullptr;     // [T + 1] terms
+  real* joined = nullptr;         // [T][c] factor of a segment from s up to where it joins
+  real* joining_share = nullptr;  // [T][c] probability that a segment from s joins
+  real* cover = nullptr;    // [T + 1][c] expected segments that have joined before e and reach e
+  real* scratch[6] = {};    // see prepare_cover
+  real* live = nullptr;     // [ring][c]
+  real* classed = nullptr;  // [entry classes]
+  real* beyond = nullptr;   // [ring][n]
+  int kept = 0;             // number of rows of `back`, a ring
+  std::int32_t* joins = nullptr;  // [T] where segments from s join; T + 1: nowhere
+  std::int64_t* at = nullptr;     // [T + 1] first row of terms that end at e
   int ring = 1;
-  real scale[W];  // of each lane, at the current end
+  real scale[W];  // factor of the next gains
   double log_scale[W] = {}, masses[W];
   real last_mass[W] = {};
   ivec bad = ivec{};
 
-  // A queue of starts, or of ends in the backward pass, for each label: sums from the younger to
-  // each of the older ones, as they were when it was turned, and one sum over those that came
-  // since.
+  // A queue with two stacks for each label: of starts, or of ends in the backward pass.  The older
+  // elements have sums from the youngest of them to each, taken when the queue was last turned,
+  // that is, when the younger elements became the older ones.  The elements that came later, the
+  // younger ones, have one sum.
   struct Queue {
     std::int32_t* oldest;  // [Y]
-    std::int32_t* turn;    // [Y] where the younger ones begin
-    std::int64_t* first;   // [Y] rows of `older`
-    real* older;           // [by label, position modulo its longest][states of the label]
-    real* since;           // [c] gained since they were turned
-    real* younger;         // [n]
+    std::int32_t* turn;    // [Y] first of the younger elements
+    std::int64_t* first;   // [Y] first row of `older`
+    real* older;           // [by label, position modulo its bound][states of the label]
+    real* since;           // [c] factor gained since the queue was turned
+    real* younger;         // [n] sum over the younger elements
   };
   Queue queue;
 
   real* states(real* table, std::int64_t t) const { return table + t * n * W; }
   real* row(real* table, std::int64_t t) const { return table + t * c * W; }
   real* term(int s, int e) const { return terms + (at[e] + s - spans.low[e]) * c * W; }
-  // What the states of one label gain: vector k is of its k-th state.  Everything that the loops
-  // over states read is held by value, because a store might alias anything else.
+  // The factors of the states of one label: [k] is that of its k-th state.  Everything that the
+  // loops over states read is held by value, because a store might alias anything else.
   struct Gains {
     const real* row;
     vec same;
@@ -157,7 +162,7 @@ class HighOrder {
     for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + load(from + k * W) * by[k]);
   }
   int bound(int y) const { return w.bounds[y] == 0 || w.bounds[y] > T ? T : w.bounds[y]; }
-  // What is ahead of segments of label y that end at e, by state.
+  // The backward sums of segments of label y that end at e, by state.
   struct Ends {
     const real* ahead;
     Gains closes;
@@ -170,14 +175,15 @@ class HighOrder {
     const real* ahead = back_at(back, e) + h.first[y] * W;
     return {ahead, spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)}, spans.closes};
   }
-  // Adds value(k) of the states of a label to a row of them, or to one number for the label.
+  // Adds value(k) of the m states of a label to a row of states, or to a single sum for the label.
   template <class Value>
   static void add_up(int m, real* to, Value value) {
     if (kByState) {
       for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + value(k));
       return;
     }
-    vec even = vec{}, odd = vec{};  // two sums, so that additions do not depend on each other
+    // Two sums, so that consecutive additions do not depend on each other.
+    vec even = vec{}, odd = vec{};
     int k = 0;
     for (; k + 2 <= m; k += 2) {
       even += value(k);
@@ -197,7 +203,7 @@ class HighOrder {
   bool is_hinted() const {
     return std::any_of(known, known + W, [](const Known& one) { return one.boundary != nullptr; });
   }
-  // 0 in the lanes where a boundary has the mark, else 1.
+  // Returns 0 in the lanes in which boundary e has the mark, else 1.
   vec without(int e, BoundaryMarks mark) const {
     vec out = splat(1);
     for (int b = 0; b < W; ++b) {
@@ -206,8 +212,9 @@ class HighOrder {
     }
     return out;
   }
+  // Calls visit(q * W) for each number q of label y in a row of gains.
   template <class Visit>
-  void for_numbers(int y, Visit visit) const {  // of a row of gains
+  void for_numbers(int y, Visit visit) const {
     for (int q = kByState ? h.first[y] : y; q < (kByState ? h.last[y] : y + 1); ++q) visit(q * W);
   }
 
@@ -228,14 +235,14 @@ class HighOrder {
   void cover_crossing(int y, int begin, int end, int hi, real* back);
   void prepare_cover();
   void end_back(int e, real* back, real* stops);
-  // What segments from one start gain up to an end, what is ahead of them there, by state, and
-  // where their probability goes.
+  // What segments from one start gain up to an end (or up to where they join), the backward sum
+  // there, by state, and where their probability is stored.
   struct Meeting {
     Gains by;
     const real* to;
     real* share;
   };
-  static constexpr int kMeetings = 3;  // at once
+  static constexpr int kMeetings = 3;  // ends that meet_ends takes at once
   void begin_back(int s, real* back, real* ratio);
   template <int N>
   void meet_ends(const Meeting* ends, int s, int y, bool fresh, real* ratio);

@@ -1,16 +1,17 @@
-// The backward pass of high_order.hpp: expected counts in place of the rows.
+// The backward pass of high_order.hpp, which replaces the rows of scores by expected counts.
 #pragma once
 
 #include "learn/high_order_cover.hpp"
 
 namespace caesura::CAESURA_ISA {
 
-// The sums over the ends after e, from the nearest to each, as they are at e.
+// Turns the queue of label y at boundary e: the sums over the ends after e, from the nearest to
+// each, as seen from e.
 //
 //   older[end] = sum over e < a <= end of back[a] closing[a] g[e + 1] ... g[a]
 //
-// A start with a smaller bound reads an earlier prefix; nothing is subtracted.  Each end is summed
-// once here and once among the younger, so that a label costs O(T) additions of its states in all.
+// An earlier start reads a shorter prefix; nothing is subtracted.  Each end is summed once here and
+// once among the younger ends, so the queue of a label costs O(T) additions of its states in total.
 template <bool kByState>
 void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
@@ -18,7 +19,7 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   const int m = count(y);
   const bool closed = spans.closes;
   Ahead bounded;
-  // Prefix sums over the ends, the nearest first; `since` is g[e + 1] ... g[end].
+  // Prefix sums over the ends, nearest first; `since` is g[e + 1] ... g[end].
   for (int end = e + 1; end <= queue.oldest[y]; ++end) {
     gain_since(y, row(grow, end));
     real* to = older(y, end);
@@ -32,19 +33,19 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
     nearer = to;
   }
   bad |= bounded.far;
-  // From here on `since` is what the older ends gain before e, and the younger ends are those up to
-  // e.
+  // From now on `since` collects the factors that the older ends gain at boundaries up to e, and
+  // the ends up to e are the younger ones.
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
   fill(queue.younger + h.first[y] * W, m * W, 0);
   queue.turn[y] = e + 1;
 }
 
-// beyond[s], where s joins.
+// Computes beyond[s] at the boundary where s joins.
 //
 //   beyond[s] = younger  +  older[farthest] since,       farthest = min(T, s + L)
 //
-// Starts fall, so that `farthest` never rises and the queue only drops ends.  There is nothing
-// ahead of a label whose longest segment has ended when s joins.
+// Starts descend, so `farthest` never rises and the queue only drops ends.  Labels for which no
+// segment from s is long enough to join have no sum.
 template <bool kByState>
 void HighOrder<kByState>::ahead(int s, real* back) {
   Ahead bounded;
@@ -55,8 +56,7 @@ void HighOrder<kByState>::ahead(int s, real* back) {
       queue.oldest[y] = farthest;
       if (farthest < queue.turn[y] - 1) turn_back(y, joins[s], back);
     }
-    // All older ends lie beyond `farthest` where the oldest is before the turn; then younger is the
-    // sum.
+    // If `oldest` lies before the turn, no older ends are left, and `younger` is the whole sum.
     const real *old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr,
                *younger = queue.younger + h.first[y] * W;
     const Gains since = of(queue.since, y);
@@ -70,15 +70,15 @@ void HighOrder<kByState>::ahead(int s, real* back) {
   bad |= bounded.far;
 }
 
-// Segments that have joined before e and end there: their probabilities, and the queue as it is
-// before e.
+// Computes the probabilities of the segments that have joined before e and end there or later, and
+// moves the queue from e to e - 1.
 //
-//   P(some end at e)     = going[e] closing[e] back[e]                            -> stops[e]
-//   P(some reach e)      = going[e] (younger[e] + closing[e] back[e])             -> cover[e]
+//   P(one ends at e)     = going[e] closing[e] back[e]                            -> stops[e]
+//   P(one reaches e)     = going[e] (younger[e] + closing[e] back[e])             -> cover[e]
 //   younger[e - 1]       = g[e] (younger[e] + closing[e] back[e])
 //
-// The sum that reaches e is taken from the queue only where the label has no bound, since then
-// every end is ahead of every start; cover_block counts the others.
+// cover[e] is computed here for labels without a bound only, because every later end is possible
+// for each of their starts; cover_block handles the other labels.
 template <bool kByState>
 void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
   const bool closed = spans.closes;
@@ -86,7 +86,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
   for (int y = 0; y < h.Y; ++y) {
     const std::ptrdiff_t first = h.first[y] * W;
     const int m = count(y);
-    // Segments of length 1 end before they could join.
+    // Segments of length 1 end before they can join.
     if (bound(y) == 1) {
       for_numbers(y, [&](int q) { store(stops + q, vec{}); });
       continue;
@@ -99,7 +99,8 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
          *over = row(cover, e) + (kByState ? first : y * W);
     const bool unbounded = bound(y) == T;
     vec stopping = vec{}, covering = vec{};
-    // One pass over the states of a label.  Rows by label add the states up in registers.
+    // One pass over the states of a label.  If rows are by label, its states are added up in
+    // registers.
     for (int k = 0; k < m; ++k) {
       const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W),
                 ahead = load(younger + k * W) + end, mass = load(go + k * W);
@@ -115,13 +116,14 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
   bad |= bounded.far;
 }
 
-// ratio[s]; and terms become probabilities, as do those of the segments that join.
+// Computes ratio[s], and replaces the terms from s and the factor with which s joins by
+// probabilities.
 //
 //   ratio[s][q] = sum over s < e <= joins[s] of term[s, e] back[e][q]  +  joined[s] beyond[s][q]
 //   P(s, e)     = sum over q of hat[s][q] term[s, e] back[e][q]
 //
-// The sum over q runs over the states that share a row: one where rows are of states, else all of a
-// label.  ratio is a sum, not a quotient, so that a hat of 0 needs no special case.
+// The sum over q runs over the states that share a row: a single state if rows are by state, else
+// all states of a label.  ratio is a sum and not a quotient, so a hat of 0 needs no special case.
 template <bool kByState>
 void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   for (int y = 0; y < h.Y; ++y) {
@@ -138,7 +140,7 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
       fresh = false;
     };
     auto clear = [&](real* share) { for_numbers(y, [&](int q) { store(share + q, vec{}); }); };
-    // Ends that are too long for the label count nothing, but row_counts reads their rows.
+    // Segments that are too long for the label have probability 0, which row_counts reads.
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
       if (e <= farthest)
         meet(term(s, e), back_at(back, e), term(s, e));
@@ -154,9 +156,10 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   }
 }
 
-// N ends of the segments from s at once, so that ratio and hat pass through the registers once:
-// term back is added to ratio, and hat term back takes the place of the term.  `fresh`: the first
-// ends of s, which set the sums; the end s + 1 always fits.
+// Handles N ends of the segments from s at once, so that ratio and hat pass through the registers
+// once: adds term back to ratio, and replaces the terms by hat term back.  `fresh`: these are the
+// first ends of s, so ratio is set rather than added to.  Every s has some, as the end s + 1 always
+// fits.
 template <bool kByState>
 template <int N>
 void HighOrder<kByState>::meet_ends(const Meeting* ends, int s, int y, bool fresh, real* ratio) {
@@ -183,18 +186,17 @@ void HighOrder<kByState>::meet_ends(const Meeting* ends, int s, int y, bool fres
   bad |= bounded.far;
 }
 
-// back[e] from what is entered at e, and the expected segments that start there: by state, and by
-// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2 n + 1] what goes to
-// alpha and to S
+// Computes back[e] from ratio[e], and the expected segments that start at e: by state, and by class
+// of the attributes at the boundary.  into: [n] receives entry * ratio.  direct: [2 n + 1] receives
+// the backward sums that go directly to alpha and to S.
 //
-// The program that enter() runs, transposed, and its steps in reverse order:
+// This is the program of enter(), transposed and with its steps in reverse order:
 //
-//   into[q]         = entry[q] own[q] ratio[e][q]
-//   direct[source]  = sum of into[q] over the states q that begin with this source
-//   passed[p]      += transition[x, y] ratio[e][q]    over the arcs (p, q) of pairs of labels x, y
-//   passed[x h]    += passed[h]                       for S(h) = alpha(h) + sum of S(x h)
-//   back[e]         = direct to alpha  +  passed
-//
+//   into[q]      = entry[q] own[q] ratio[e][q]
+//   direct[p]    = sum of into[q] over the states q entered from p     p: in alpha or S (passed)
+//   passed[p]   += sum of transition[x, y] ratio[e][q]   over the arcs (p, q) of label pairs x, y
+//   passed[x h] += passed[h]                             for S(h) = alpha(h) + sum of S(x h)
+//   back[e]      = direct to alpha  +  passed
 template <bool kByState>
 void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back,
                                 real* entered) {
@@ -206,7 +208,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
        *begun = classed;
   fill(begun, width, 0);
   fill(direct, (2 * n + 1) * W, 0);
-  // P(a segment starts at e in state q) = hat[e][q] ratio[e][q], by state and by class of entries.
+  // P(a segment starts at e in state q) = hat[e][q] ratio[e][q], by state and by entry class.
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     const vec r = load(ratio + q * W), p = load(from + q * W) * r;
@@ -222,10 +224,9 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     store(from_where, load(from_where) + value);
   }
   if (own != nullptr) {
-    // A class counts for all classes that it implies, each of which comes before it; falling k
-    // hands the counts down the whole way.
-    // Most are next to the first, which is kept in a register, so that additions do not wait for
-    // stores.
+    // A class also counts for the class that it ends in, which has a smaller number; in descending
+    // order the counts propagate all the way.  For most classes this is class 0, whose sum is kept
+    // in a register, so that additions do not wait for stores.
     vec all = load(begun);
     for (int k = n_classes - 1; k > 0; --k) {
       if (shorter_class[k] == 0)
@@ -236,9 +237,9 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     store(begun, all);
     std::memcpy(own, begun, sizeof(real) * width);
   }
-  real* passed = direct + n * W;  // to S
+  real* passed = direct + n * W;  // the part of `direct` for S
   const real* transition = w.transition;
-  // Arcs of pairs of labels lead to histories of one label, which have no entry, so that they read
+  // Arcs of label pairs lead to histories of one label, which have no entry factor, so they read
   // ratio and not `into`.
   for (const PairArc* arc = w.base_back; arc->from >= 0;) {
     const std::int32_t p = arc->from;
@@ -247,11 +248,12 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     store(passed + p * W, all);
   }
   move_back(h.leading, into, direct);
-  // alpha is a term of S of its own state, and may be a source itself.
+  // alpha[q] is a term of S[q], and may itself be a source.
   for (const std::int32_t q : h.singles)
     store(back + q * W, load(direct + q * W) + load(passed + q * W));
-  // S is made from longer histories to shorter ones, so that its transpose goes the other way. Each
-  // history of several labels is met once, after the shorter one, so that its sum is final.
+  // S is computed from longer histories to shorter ones, so its transpose runs from shorter to
+  // longer ones.  Each history of several labels occurs once, after the shorter one, whose sum is
+  // then final.
   const Move *last = h.longer.data(), *one = last + h.longer.size();
   while (one != last) {
     --one;
@@ -262,8 +264,8 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   }
 }
 
-// Expected counts of all rows, as Segmental::long_back, and of the last labels.
-// The terms hold P(s, e) by now, `stops` and `cover` the segments that have joined:
+// Computes the expected counts of all rows, as Segmental::long_back does, and of the last labels.
+// By now the terms hold P(s, e), and `stops` and `cover` those of the segments that have joined:
 //
 //   ended[e]    = stops[e]  +  sum over s of P(s, e)
 //   covering[e] = cover[e]  +  sum over s of gathered[s]
@@ -279,8 +281,8 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
     if (e % kPatience == 0) check_interrupt();
     std::memcpy(ended, row(stops, e), sizeof(real) * width);
     std::memcpy(covering, row(cover, e), sizeof(real) * width);
-    // By rising start, so that `ended` and `covering` hold the starts up to s when the sites of s
-    // are read.
+    // Starts are in ascending order, so `ended` and `covering` hold the starts up to s when the
+    // sites that start at s are read.
     int k = spans.by_end[e + 1] - 1;
     const int first = spans.by_end[e];
     for (int s = spans.low[e]; s < e; ++s) {
@@ -305,8 +307,7 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
     }
     std::memcpy(row(x, e - 1), covering, sizeof(real) * width);
     fill(row(gathered, (e - 1) & (ring - 1)), width, 0);
-    // The last labels of the lanes whose sequence has length e are those of the segments that end
-    // there.
+    // In the lanes whose sequence has length e, the segments that end at e have the last labels.
     for (int b = 0; b < W; ++b) {
       if (lengths[b] != e || weight[b] == 0) continue;
       for (int y = 0; y < h.Y; ++y)
@@ -315,9 +316,10 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
   }
 }
 
-// What is ahead of segments that end at e: nothing where that is barred, the end where the sequence
-// ends.
-// back[e][q] = passes back[e][q]  +  ending[q] / (mass of the last row), in the lanes of length e
+// Completes back[e]: it becomes 0 in the lanes in which boundary e is forbidden, and lanes of
+// length e get their end scores.
+//
+//   back[e][q] = passes back[e][q]  +  ending[q] / (mass of the last row)     second term: length e
 template <bool kByState>
 void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
   vec ending = vec{};
@@ -353,9 +355,10 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   clear(T, T + 1);
   vec share = vec{};
   for (int b = 0; b < W; ++b) share[b] = weight[b] != 0 ? 1 / last_mass[b] : 0;
-  // At e: the ends at e are settled (end_at), the starts that join at e read the queue before the
-  // end e comes to it, and then segments from e - 1 are whole, so that ratio[e - 1] and back[e - 1]
-  // follow.  Rows of `back` are a ring of `kept` rows, which all ends that are still read fit into.
+  // The boundaries from T to 1.  At e, end_at completes back[e], the starts that join at e read the
+  // queue before it takes in the end e, and then all ends of the segments from e - 1 have been
+  // visited, so that ratio[e - 1] and back[e - 1] follow.  The rows of `back` are a ring of `kept`
+  // rows, which holds all ends that are still read.
   for (int e = T; e >= 1; --e) {
     if (e % kPatience == 0) check_interrupt();
     end_at(e, share, back_at(back, e));
@@ -368,8 +371,8 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     begin_back(s, back, ratio);
     if (s == 0) break;
     const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;
-    // E[x, y] = sum over e, and over the arcs (p, q) of x, y, of S[e][p] ratio[e][q] for the pairs
-    // of labels with a weight
+    // E[x, y] = sum over e, and over the arcs (p, q) of x, y, of S[e][p] ratio[e][q], for the label
+    // pairs with a weight
     real* to = pairs;
     for (const PairArc* arc = w.weighted; arc->pair >= 0; to += W) {
       const std::int32_t pair = arc->pair;
@@ -382,7 +385,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   }
   for (int b = 0; b < W; ++b) weight[b] = bad[b] ? 0 : weight[b];
   const vec times = load(weight);
-  // A lane of weight 0 may hold anything, so that it is left out instead of multiplied by 0.
+  // A lane of weight 0 may hold any value, so it is left out rather than multiplied by 0.
   auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
   for (int y = 0; y < h.Y; ++y) {
     if (h.start[y] < 0) continue;
@@ -391,7 +394,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     gradient.starts[y] += total(start);
   }
   for (const PairArc* arc = w.weighted; arc->pair >= 0; ++arc) {
-    if (arc[1].pair == arc->pair) continue;  // the last of each pair
+    if (arc[1].pair == arc->pair) continue;  // only once for each pair
     gradient.outer[arc->pair] += total(pairs);
     pairs += W;
   }

@@ -1,6 +1,6 @@
-// The best segmentation over label histories: high_order.hpp with the maximum in place of the sum,
-// over scores.  It is 1.7 times as fast as the general sweep (line "label patterns best" of
-// bench/twins.py).
+// The best segmentation over label histories: the recursion of high_order.hpp over scores, with the
+// maximum in place of the sum.  It is 1.7 times as fast as the general sweep (line "label patterns
+// best" of bench/twins.py).
 #pragma once
 
 #include "automaton/program.hpp"
@@ -8,12 +8,13 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Among segmentations of equal score the best is the one whose last segment has the smallest label,
-// then the latest start, then recursively for what precedes it.  Starts are tried from the latest
-// on; where two states share their last label, their segments are compared, on exact ties only.
+// The best path through one sequence of at least one token.  Among segmentations of equal score,
+// the best is the one whose last segment has the smallest label, then the latest start; if these
+// are equal too, the preceding segments decide in the same way.  Starts are tried in descending
+// order; the histories of two states with the same last label are compared only if their scores are
+// equal.
 //
-// Needs at least one token.  Starts and previous states are stored as floating-point numbers, as in
-// Best.
+// Starts and previous states are stored as floating-point numbers, as in Best.
 template <bool kByState>
 class BestHistory {
  public:
@@ -40,14 +41,13 @@ class BestHistory {
     who = work.ints(2 * n);
   }
 
-  // entries(e): the scores of entering states at boundary e, [lanes].  Returns the number of
-  // segments written, in order; 0: no segmentation is possible.
+  // entries(e) returns the scores of entering each state at boundary e, [lanes].  Writes the
+  // segments to `out` in order and returns their number, which is 0 if no segmentation is possible.
   //
   //   alpha[e][q] = max over s of hat[s][q] + theta(s, e, q)
   //   hat[e][q]   = entry[e][q] + max over the states p that lead to q of alpha[e][p]
   //
-  // A transition between labels is part of the entry here; it is written out in enter().
-  //
+  // The entry includes the transition between labels; enter() spells this out.
   template <class Entries>
   int run(Entries entries, LabelledSegment* out) {
     fill(hat, n, -kInfinity);
@@ -65,7 +65,7 @@ class BestHistory {
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
-    // The last state is that with the best alpha[T][q] + ending[q].
+    // The last state maximises alpha[T][q] + ending[q].
     int state = 0;
     for (int q = 0; q < n; ++q) {
       alpha[q] += w.log_ending[q];
@@ -73,8 +73,9 @@ class BestHistory {
     }
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
-    // start[e][q] is where the segment that ends at e in state q begins, and previous[s][q] the
-    // state of the one before it.  At s = 0 the state that is read is not used.
+    // Follow the back-pointers from T to 0: start[e][q] is where the segment that ends at e in
+    // state q starts, and previous[s][q] is the state of the one before it.  The state read at
+    // s = 0 is not used.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(states(start, e)[state]);
       out[count++] = {s, e, h.label[state]};
@@ -94,13 +95,13 @@ class BestHistory {
   const real* x;
   const Spans spans;
   const int ring;
-  real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
-  real* live;                       // [ring][c]
-  real *alpha, *endings;            // [n] of the current end; S comes right after alpha
-  real *open, *open_start;          // [n] segments that can only continue, before this end
-  real *entering, *entering_start;  // [n] the same after it
+  real *hat, *start, *previous;     // [T + 1][n]; start, previous: back-pointers
+  real* live;                       // [ring][c] scores of the live starts, without hat
+  real *alpha, *endings;            // [n] at the current end; endings, S, is right behind alpha
+  real *open, *open_start;          // [n] the open term before the current end, and its starts
+  real *entering, *entering_start;  // [n] the same after the current end
   real *gain, *close, *ended;       // [c]
-  std::int32_t* who;                // [2 n] the state whose alpha is in alpha and in endings
+  std::int32_t* who;  // [2 n] the state that each entry of alpha and endings comes from
 
   real* states(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * c; }
@@ -108,10 +109,10 @@ class BestHistory {
     return kByState ? load(gains + q) : splat(gains[y]);
   }
 
-  // Whether the best segmentation that ends at e in state a comes before that in state b.
-  // Both histories are followed back in step until labels or starts differ.  Each turn moves to an
-  // earlier boundary, so that there are at most T of them; where the states meet, the histories are
-  // one.
+  // Whether the best segmentation that ends at e in state a comes before that in state b.  Both
+  // histories are followed back until their labels or starts differ, or until the states meet, from
+  // where on the histories are the same.  Each iteration moves to an earlier boundary, so there are
+  // at most T.
   bool comes_first(int a, int b, int e) const {
     while (a != b && h.label[a] == h.label[b]) {
       const real begin = states(start, e)[a], other = states(start, e)[b];
@@ -124,7 +125,7 @@ class BestHistory {
     return h.label[a] < h.label[b];
   }
 
-  // The better of a score and a row.  Only a greater score replaces one, so that the first is kept.
+  // Replaces the entries of best and where if the score is greater; on ties the first is kept.
   static void take(vec score, vec from, real* best, real* where) {
     const ivec better = score > load(best);
     store(best, better ? score : load(best));
@@ -138,8 +139,8 @@ class BestHistory {
     fill(alpha, n, -kInfinity);
     real* from = states(start, e);
     fill(from, n, 0);
-    // Starts fall from e - 1 to low[e], and sites with an open start count from their own start on,
-    // for all earlier starts and the open ones.
+    // Starts descend from e - 1 to low[e].  A site with an open start counts from its own start on,
+    // that is, for this start, all earlier ones and the open term.
     spans.for_starts(
         e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, c); },
         [&](const real* values) { add(close, values, c); },
@@ -147,7 +148,7 @@ class BestHistory {
     if (w.has_open) extend_open(from);
   }
 
-  // What is known of a token counts for each state by its last label.
+  // Applies the costs and constraints of a token to each label or state.
   void apply_known(int t) {
     const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(t) * h.Y;
     for (int q = 0; q < c; ++q) {
@@ -158,7 +159,7 @@ class BestHistory {
     }
   }
 
-  // No segment ends at a forbidden boundary, and none continues past a required one.
+  // No segment ends at a forbidden boundary, and none continues beyond a required one.
   void restrict_boundary(int e) {
     if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
     if (!(known.boundary[e] & kForced)) return;
@@ -166,15 +167,14 @@ class BestHistory {
     fill(live, static_cast<std::ptrdiff_t>(ring) * c, -kInfinity);
   }
 
-  // Segments from s that end at e or continue.
+  // Extends the segments that start at s to e: they end there or continue.
   void extend(int s, int e, const real* own, const real* exact, real* from) {
     real* l = live + static_cast<std::ptrdiff_t>(s & (ring - 1)) * c;
-    // What segments from s gain of their own, [c], by label or by state; hat[s] is added below, for
-    // it differs between states that share a row:
+    // The scores of segments from s without hat[s], [c], by label or by state; hat[s] is added
+    // below, because it differs between the states that share a row:
     //
     //   live[s, e]  = live[s, e - 1] + gain[e] + own[s, e],     live[s, s] = 0
     //   ended[s, e] = live[s, e] + close[e] + exact[s, e]
-    //
     for (int q = 0; q < c; q += W) {
       vec value = s == e - 1 ? load(gain + q) : load(l + q) + load(gain + q);
       if (own != nullptr) value += load(own + q);
@@ -189,8 +189,8 @@ class BestHistory {
     //   alpha[e][q]    = max(alpha[e][q], hat[s][q] + ended[s, e])
     //   entering[e][q] = max(entering[e][q], hat[s][q] + live[s, e])      where s joins at e
     //
-    // A label without a bound takes part until s has joined, s > A(e - 1); one with a bound L as
-    // long as e - s <= L.  So no segment is offered both here and as an open one.
+    // For a label without a bound, s is live until it has joined (s > A(e - 1)); for a label with a
+    // bound L, as long as e - s <= L.  So no segment is counted here and in the open term.
     for (int y = 0; y < h.Y; ++y) {
       const bool is_open = w.bounds[y] == 0;
       if (is_open ? s <= spans.reach[e - 1] : e - s > w.bounds[y]) continue;
@@ -202,7 +202,7 @@ class BestHistory {
     }
   }
 
-  // Segments from all earlier starts, which share their future scores.
+  // Extends the segments in the open term, which share all further scores.
   void extend_open(real* from) {
     //
     //   alpha[e][q] = max(alpha[e][q], open[e - 1][q] + gain[e] + close[e])
@@ -224,11 +224,11 @@ class BestHistory {
     return score > best || (score == best && score > -kInfinity && comes_first(state, other, e));
   }
 
-  // From alpha[e] to hat[e].
+  // Computes hat[e] from alpha[e].
   void enter(int e, const real* entry) {
-    // S[q] is the best alpha[e] of all states whose history ends in that of q, and `who` is that
-    // state.  Moves go from longer histories to shorter ones, the longest first, so that one pass
-    // is enough.
+    // S[q] is the best alpha[e] of all states whose history ends in that of q, and who[n + q] is
+    // its state.  Moves go from longer histories to shorter ones, the longest first, so one pass is
+    // enough.
     std::memcpy(endings, alpha, sizeof(real) * n);
     for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;
     for (const Move& move : h.longer) {
@@ -242,7 +242,7 @@ class BestHistory {
     //                       source[q] in (alpha, S)   where q has a history of several labels,
     //                       source p of the moves in h.leading that lead to q
     //
-    // Exact ties go to the history that comes first, so that the order of the arcs does not matter.
+    // Exact ties go to the history that comes first, so the order of the arcs does not matter.
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
@@ -253,14 +253,14 @@ class BestHistory {
     };
     for (const PairArc* arc = w.base; arc->to >= 0; ++arc)
       enter_from(arc->to, endings[arc->from] + w.log_transition[arc->pair], who[n + arc->from]);
-    // Sources are numbers in alpha and S together.
+    // Sources are indices into alpha followed by S; 2 n stands for none.
     for (const std::int32_t q : h.rising) {
       const std::int32_t from = h.source[q];
       if (from < 2 * n) enter_from(q, alpha[from], who[from]);
     }
     for (const Move& move : h.leading) enter_from(move.to, alpha[move.from], who[move.from]);
-    // States whose history is one label gain their transition above, the others entry[e][q].  What
-    // is known of an entry depends on the last label alone.
+    // States whose history is one label have gained their transition above; the others gain
+    // entry[e][q].  Entry costs depend on the last label only.
     for (const std::int32_t q : h.rising) to[q] += entry[q];
     for (int q = 0; known.entry != nullptr && q < n; ++q) {
       if (h.label[q] >= 0 && h.label[q] < h.Y) to[q] += static_cast<real>(known.entry[h.label[q]]);

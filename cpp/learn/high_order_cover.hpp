@@ -1,30 +1,31 @@
-// How many segments of bounded labels cover each boundary: a part of the backward pass of
-// high_order.hpp, in a file of its own because it sums over blocks of starts and not boundary by
-// boundary.
+// The expected number of segments of bounded labels that cover each boundary: the part of the
+// backward pass of high_order.hpp that sums over blocks of starts and not boundary by boundary.
 #pragma once
 
 #include "learn/high_order.hpp"
 
 namespace caesura::CAESURA_ISA {
 
-// How many segments of a label with a bound L have joined before e and go on to e or further:
+// The expected number of segments of a label with a bound L that have joined before e and end at e
+// or later:
 //
 //   cover[e] = sum of P(s, end) over the starts s with joins[s] < e and the ends e <= end <= s + L
 //
-// Differences of probabilities would lose digits, so the segments are summed in blocks of places
-// where they join, lo <= joins[s] < hi.  Blocks are so short that a segment which also ends before
-// hi is never too long; their sum is a product of what has gone on up to e and what is ahead of it.
-// The others cross hi: P(s, end) = a[s] b[end], what is gained before hi and from there on, and
+// Differences of probabilities would lose digits, so the segments are summed in blocks of
+// boundaries where they join, lo <= joins[s] < hi.  Blocks are so short that a segment which also
+// ends before hi is never too long.  The sum over such segments is therefore a product: the forward
+// sum of those that continue to e, times the backward sum from e.  The other segments cross hi, and
+// P(s, end) = a[s] b[end], the factors gained before and after hi:
 //
 //   cover[e] = sum over joins[s] < e of a[s] * (sum of b[end] up to s + L)      for e <= hi
 //   cover[e] = sum over end >= e of b[end] * (sum of a[s] from end - L on)      for e > hi
 //
-// where both inner sums are running ones.
+// Both inner sums are running sums.
 template <bool kByState>
 void HighOrder<kByState>::prepare_cover() {
   std::size_t rows = 0, most = 0;
-  // The rows of scratch hold a block: all the ends from hi to the last that one of its starts
-  // reaches, and all its starts.
+  // The scratch rows hold one block: all ends from hi to the last one that its starts reach, and
+  // all its starts.
   for (int y = 0; y < h.Y; ++y) {
     if (!has_blocks(y)) continue;
     rows = std::max<std::size_t>(rows, bound(y) + spans.widest + 2);
@@ -35,19 +36,19 @@ void HighOrder<kByState>::prepare_cover() {
   scratch[5] = reals(work, c * W);
 }
 
-// The block of one label y that joins at lo <= joins[s] < hi, as soon as back[e] is known for all
-// e > lo.  A block costs O(L + widest) rows of the label's states, and there are T / max(1,
-// L - widest) of them.
+// Handles the block of one label y with lo <= joins[s] < hi, as soon as back[e] is known for all
+// e > lo.  A block costs O(L + widest) rows of the states of the label, and there are
+// T / max(1, L - widest) blocks.
 template <bool kByState>
 void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   const int hi = std::min(lo + block(y), T + 1), m = count(y);
   const int begin = lo == 0 ? 0 : spans.reach[lo - 1] + 1, end = spans.reach[hi - 1] + 1;
   if (begin == end) return;
-  // What has gone on to each e, [e - lo][m]; what goes on now, and what is ahead, [m].
+  // gone: [e - lo][m] forward sums of the segments that continue to e; going_on: [m] their current
+  // row; ahead: [m] the current row of the backward sums.
   real *gone = scratch[0], *going_on = scratch[1], *ahead = scratch[2];
   fill(going_on, m * W, 0);
-  // gone[e] = g[e] (gone[e - 1]  +  sum over the starts s with joins[s] = e - 1 of hat[s]
-  // joined[s])
+  // gone[e] = g[e] (gone[e - 1] + sum of hat[s] joined[s] over the starts with joins[s] = e - 1)
   for (int e = lo + 1, s = begin; e < hi; ++e) {
     for (; s < end && joins[s] < e; ++s) {
       if (can_join(y, s))
@@ -79,13 +80,14 @@ void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   if (hi <= T) cover_crossing(y, begin, end, hi, back);
 }
 
-// The segments from begin <= s < end, which have joined before hi, that end there or later.
+// Handles the segments from begin <= s < end that have joined before hi and end at hi or later.
 template <bool kByState>
 void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real* back) {
   const int L = bound(y), m = count(y), width = kByState ? m : 1;
   const int last = std::min(T, end - 1 + L);
-  // b[end] and its sums up to each end, [ends from hi][m]; sums of a[s] from each start on and what
-  // all ends of a start make, [starts][m]; gains up to hi, or from there on.
+  // b: [ends from hi][m], near: its prefix sums.  a: [starts][m] suffix sums of a[s].  crossing:
+  // [starts][width] the sum over all ends of a start.  gained: the factors gained up to hi, or from
+  // there on.
   real *b = scratch[0], *near = scratch[1], *a = scratch[2], *crossing = scratch[3],
        *over = scratch[4], *gained = scratch[5];
   auto start_gains = [&] { for_numbers(y, [&](int q) { store(gained + q, splat(1)); }); };
@@ -108,9 +110,9 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
     }
   }
   start_gains();
-  // a[s] = hat[s] joined[s] g[joins[s] + 1] ... g[hi]; kept are its sums from s on.  Together with
-  // b this is the whole segment, since the gains meet at hi.  crossing[s] = a[s] near[min(T,
-  // s + L)].
+  // a[s] = hat[s] joined[s] g[joins[s] + 1] ... g[hi]; its sums from s on are stored.  a and b
+  // together cover the whole segment, as the gains meet at hi.
+  // crossing[s] = a[s] near[min(T, s + L)].
   for (int s = end - 1, e = hi; s >= begin; --s) {
     for (; e > joins[s]; --e) gain(e);
     real* sum = a + (s - begin) * m * W;
@@ -124,7 +126,7 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
       return reached < hi ? vec{} : mass * load(far + k * W);
     });
   }
-  // For e <= hi: cover[e] += sum over joins[s] < e of crossing[s].  The sum grows as e rises.
+  // For e <= hi: cover[e] += sum over joins[s] < e of crossing[s], which is a running sum over e.
   fill(over, width * W, 0);
   for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
     for (; s < end && joins[s] < e; ++s) add(over, crossing + (s - begin) * width * W, width * W);

@@ -5,11 +5,12 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Memory for a sweep.  at[e]: where the rows term[s, e] of low[e] <= s < e begin, concatenated;
-// joins[s]: the boundary from which on segments from s are in `going` (T + 1: never).  Rows are [W]
-// for each of the n states, or for each of the c labels or states that gains go with. queue.older:
-// [states of y] for each of the last bound(y) starts of a label with a longest segment; labels of
-// length 1, or without a bound, need no queue.
+// Allocates the memory of a sweep.  at[e]: the first of the consecutive rows term[s, e], where
+// low[e] <= s < e.  joins[s]: the boundary where segments from s join (T + 1: nowhere); they are
+// part of `going` at the boundaries after it.  Rows hold [W] values for each of the n states, or
+// for each of the c labels or states that gains are stored for.  queue.older: [states of y] for
+// each of the last bound(y) starts of a label with a bound; labels with bound 1 or without a bound
+// need no queue.
 template <bool kByState>
 void HighOrder<kByState>::prepare() {
   ring = spans.ring();
@@ -54,7 +55,7 @@ void HighOrder<kByState>::prepare() {
   queue.younger = reals(work, n * W);
 }
 
-// An empty queue: no start has joined, and nothing was gained since.
+// Empties the queues: nothing has joined, and nothing was gained since.
 template <bool kByState>
 void HighOrder<kByState>::clear(int oldest, int turn) {
   std::fill(queue.oldest, queue.oldest + h.Y, oldest);
@@ -63,18 +64,18 @@ void HighOrder<kByState>::clear(int oldest, int turn) {
   fill(queue.younger, n * W, 0);
 }
 
-// The exps of all scores, those of a token scaled by their maximum.
+// Replaces all scores by their exps, those of a token relative to their maximum.
 template <bool kByState>
 void HighOrder<kByState>::exponentials() {
   ivec far = ivec{};  // held by value, because a store might alias a member
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
     // x[t, q] <- exp(x[t, q] - top[t]),  log_scale += top[t],  top[t] = max over q of x[t, q].
-    // Every segmentation covers each token once, so that the scale of a token is a factor of Z.
+    // Every segmentation covers each token once, so the scale of a token is a factor of Z.
     vec top = splat(-kInfinity);
     for (int q = 0; q < c; ++q) top = max(top, load(scores + q * W));
-    const ivec none =
-        ~(top > -std::numeric_limits<real>::max());  // nothing is possible, or nobody is there
+    // No label is possible, or the lane has no token t.
+    const ivec none = ~(top > -std::numeric_limits<real>::max());
     top = none ? vec{} : top;
     for (int b = 0; b < W; ++b) {
       if (t >= lengths[b]) continue;
@@ -87,7 +88,7 @@ void HighOrder<kByState>::exponentials() {
       store(scores + q * W, exp(gap));
     }
   }
-  // Sites may or may not be part of a segmentation, and boundaries too: they keep their scale.
+  // A segmentation may or may not use a site or a boundary, so their scores keep their scale.
   real* scores = row(x, T);
   for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * c; ++q) {
     const vec score = load(scores + q * W);
@@ -103,9 +104,9 @@ void HighOrder<kByState>::exponentials() {
   bad |= far;
 }
 
-// ln Z of W sequences at once, one in each lane; NaN where a number left the range of the kernel.
-// rows: [T + sites][c][W] scores, which become exps; entries: [T][classes][W] or null.  The kept
-// rows hat, going, terms and gains are what the backward pass needs.
+// Computes ln Z of W sequences, one in each lane; NaN if a value left the range of the kernel.
+// rows: [T + sites][c][W] scores, which become exps.  entries: [T][classes][W], or null.  The
+// backward pass needs hat, going, terms and the gains, which are kept.
 template <bool kByState>
 void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   x = rows;
@@ -122,9 +123,9 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   for (int y = 0; y < h.Y; ++y) {
     if (h.start[y] >= 0) store(hat + h.start[y] * W, splat(w.first[y]));
   }
-  // hat[0][q] = exp(start[y]) at the state of each single label; then, boundary by boundary,
-  // gains -> alpha[e], going[e] -> hat[e].  The mass of alpha[e] + going[e] is divided out by the
-  // gain of the next token (carry), and comes back with ln Z.
+  // hat[0][q] = exp(start[y]) at the state of each single label.  Then, at each boundary, the gains
+  // lead to alpha[e] and going[e], and these to hat[e].  The mass of alpha[e] + going[e] is divided
+  // out by the gain of the next token (see carry) and added back to ln Z.
   for (int e = 1; e <= T; ++e) {
     if (e % kPatience == 0) check_interrupt();
     gain_step(e);
@@ -139,8 +140,8 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   }
 }
 
-// What segments that end at e, or go on, gain of their own.  Rows are [c][W]: gains of labels, or
-// of states where patterns go with attributes.
+// Computes the factors of the segments that end at e or continue.  Rows are [c][W]: factors by
+// label, or by state if attributes have weights with patterns.
 template <bool kByState>
 void HighOrder<kByState>::gain_step(int e) {
   real *g = row(gain, e), *close = spans.closes ? row(closing, e) : nullptr;
@@ -148,13 +149,13 @@ void HighOrder<kByState>::gain_step(int e) {
   const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
   for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
   if (close != nullptr) fill(close, c * W, 1);
-  // g[e]: the token and the sites that all live segments share; passes: 0 where a boundary at
-  // e - 1 is required.
+  // g[e]: the factors of the token and of the sites that all live segments share.  passes: 0 where
+  // e - 1 is a required boundary.
   //
-  //   live[s, e] = live[s, e-1] g[e] passes own[s]       the gain of [s, e) if it goes on;
+  //   live[s, e] = live[s, e-1] g[e] passes own[s]       the factor of [s, e) if it continues;
   //                                                      g[e] own[s] where s = e - 1
-  //   term[s, e] = live[s, e] closing[e] exact[s, e]     the gain of [s, e) if it ends
-  //   joined[s]  = live[s, joins[s]]                     its gain up to where it joins `going`
+  //   term[s, e] = live[s, e] closing[e] exact[s, e]     the factor of [s, e) if it ends
+  //   joined[s]  = live[s, joins[s]]                     its factor up to where it joins
   auto extend = [&](int s, const real* own, const real* exact) {
     real *l = row(live, s & (ring - 1)), *ended = term(s, e);
     const bool begins = s == e - 1;
@@ -176,7 +177,7 @@ void HighOrder<kByState>::gain_step(int e) {
   for (int q = 0; grow != gain && q < c * W; q += W) store(row(grow, e) + q, load(g + q) * passes);
 }
 
-// The sums over the older starts of label y, from all that are there, as they are at e.
+// Turns the queue of label y at boundary e: the sums over all starts in the queue, as seen from e.
 template <bool kByState>
 void HighOrder<kByState>::turn(int y, int e) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
@@ -186,9 +187,9 @@ void HighOrder<kByState>::turn(int y, int e) {
   const int m = count(y);
   // older[s] = sum over s <= a <= reach[e] of hat[a] joined[a] (product of g after joins[a] to e)
   //
-  // A queue with two stacks: sums over suffixes of the older starts, and one sum of the younger.
-  // Dropping the oldest start is reading the next suffix; nothing is subtracted, so that nothing
-  // cancels, and each start is summed twice at most.
+  // This is a queue with two stacks: the older starts have suffix sums, and the younger ones a
+  // single sum.  To drop the oldest start is to read the next suffix.  Nothing is subtracted, so
+  // there is no cancellation, and each start is summed twice at most.
   for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
     for (; r > joins[s]; --r) gain_since(y, row(grow, r));
     real* to = older(y, s);
@@ -204,7 +205,7 @@ void HighOrder<kByState>::turn(int y, int e) {
   queue.turn[y] = spans.reach[e] + 1;
 }
 
-// since *= g[e]: what the older starts gained after their sums were taken.
+// since *= g[e]: the factors that the older starts gained after their sums were computed.
 template <bool kByState>
 void HighOrder<kByState>::gain_since(int y, const real* gains) {
   for_numbers(y, [&](int q) {
@@ -214,12 +215,12 @@ void HighOrder<kByState>::gain_since(int y, const real* gains) {
   });
 }
 
-// alpha at e, and the segments that go on; returns the mass of both, one for each lane.
+// Computes alpha[e] and going[e]; returns the sum of all their states, by lane.
 //
 //   going[e] = sum over s <= A(e - 1) of hat[s] joined[s] (product of g after joins[s] up to e)
 //   alpha[e] = going[e] closing[e] + sum over the live starts s of hat[s] term[s, e]
 //
-// For a label with a longest segment L, going[e] has the starts s >= e - L only: the queue above.
+// For a label with a bound L, going[e] has the starts s >= e - L only, see turn().
 template <bool kByState>
 vec HighOrder<kByState>::state_step(int e) {
   const real* close = spans.closes ? row(closing, e) : nullptr;
@@ -231,7 +232,7 @@ vec HighOrder<kByState>::state_step(int e) {
     const real* from = states(hat, e - 1) + first;
     const Gains last = of(term(e - 1, e), y), g = of(row(grow, e), y);
     // alpha[e] = hat[e-1] term[e-1, e], and going[e] = 0
-    if (L == 1) {  // none goes on
+    if (L == 1) {
       for (int k = 0; k < m; ++k) {
         store(a + k * W, load(from + k * W) * last[k]);
         store(go + k * W, vec{});
@@ -259,17 +260,17 @@ vec HighOrder<kByState>::state_step(int e) {
       }
     }
     // alpha[e] += sum of hat[s] term[s, e] over the starts that are still live;
-    // younger  += hat[s] joined[s] for those that join at e, which end as `going` from e + 1 on.
+    // younger  += hat[s] joined[s] for those that join at e, which are part of going from e + 1 on.
     for (int s = std::max(spans.low[e], e - L); s < e - 1; ++s)
       add_products(states(hat, s) + first, of(term(s, e), y), m, a);
     for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {
       add_products(states(hat, s) + first, of(row(joined, s), y), m, younger);
     }
   }
-  // alpha[e] = 0 in the lanes whose boundary e is forbidden: no segment ends there.
+  // alpha[e] = 0 in the lanes in which boundary e is forbidden: no segment ends there.
   const vec passes = without(e, kBarred);
   for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
-  // mass = sum over q of alpha[e][q] + going[e][q]; the second part has been added above.
+  // total = sum over q of alpha[e][q] + going[e][q]; the second term has been added above.
   for (int y = 0; y < h.Y; ++y) {
     const real *a = alpha + h.first[y] * W, *end = alpha + h.last[y] * W;
     for (; a != end; a += W) total += load(a);
@@ -277,12 +278,12 @@ vec HighOrder<kByState>::state_step(int e) {
   return total;
 }
 
-// The scale of what comes after e: rows are divided by the mass of alpha and going, lane by lane,
+// Sets the scale of the next step: rows are divided by the mass of alpha and going, lane by lane,
 // so that products over long sequences stay in range.
 template <bool kByState>
 void HighOrder<kByState>::carry(int e, vec total) {
   for (int b = 0; b < W; ++b) {
-    // scale[e+1] = 1 / mass,  masses = product of all of them, as a logarithm before it overflows
+    // scale[e+1] = 1 / mass; masses = product of all masses, moved to log_scale before it overflows
     real mass = total[b];
     if (!(mass > kLeast && mass < 1 / kLeast)) {
       bad[b] |= mass != 0 && e < lengths[b] ? -1 : 0;
@@ -297,27 +298,26 @@ void HighOrder<kByState>::carry(int e, vec total) {
   }
 }
 
-// From alpha[e] to hat[e], by the arc program of automaton/program.hpp:
+// Computes hat[e] from alpha[e] with the arc program of automaton/program.hpp:
 //
 //   S(h)     = alpha(h) + sum of S(x h) over the histories x h
 //   hat(y)   = sum over labels y0 of S(y0) exp(transition[y0, y])     histories of one label
-//   hat(h y) = (alpha(h) + sum of S(x h) over the x h that lead to h y) exp(gain)     longer ones
+//   hat(h y) = (alpha(h) + sum of S(x h) over the x h that lead to h y) exp(score)    longer ones
 template <bool kByState>
 void HighOrder<kByState>::enter(int e) {
   std::memcpy(endings, alpha, sizeof(real) * n * W);
   real *to = states(hat, e), *sums = endings,
        *labels = singles + static_cast<std::ptrdiff_t>(e) * h.singles.size() * W;
   const real* from = alpha;
-  // sums[q] = sum of alpha over all states whose history ends in that of q, longest first: an arc
-  // from a shorter history then serves all of them.
+  // sums[q] = sum of alpha over all states whose history ends in that of q, longest first, so that
+  // one arc from a shorter history serves all of them.
   move(h.longer, sums, sums);
   for (const std::int32_t q : h.singles) {
     store(labels, load(sums + q * W));
     store(to + q * W, vec{});
     labels += W;
   }
-  // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels,
-  // concatenated
+  // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels
   const real* transition = w.transition;
   for (const PairArc* arc = w.base; arc->to >= 0;) {
     const std::int32_t q = arc->to;
@@ -328,15 +328,15 @@ void HighOrder<kByState>::enter(int e) {
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
                      *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size());
-  // hat[e][q] = alpha[e][source q] + those that lead to q, times what its patterns gain, for the
+  // hat[e][q] = source of q (an entry of alpha or S) + sum over the others that lead to q, for the
   // states of longer histories
   for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
   move(h.leading, alpha, to);
   const real *gained = w.entry, *own = entry == nullptr
                                            ? nullptr
                                            : entry + static_cast<std::ptrdiff_t>(e) * n_classes * W;
-  // hat[e][q] *= exp(the patterns that are complete in q) exp(the attributes of the boundary e that
-  // go with the class of q)
+  // hat[e][q] *= exp(score of entering q) exp(score of the attributes at boundary e for the entry
+  // class of q)
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     vec value = load(to + q * W) * splat(gained[q]);
@@ -345,18 +345,17 @@ void HighOrder<kByState>::enter(int e) {
   }
 }
 
-// ln Z of the sequences that end at e; lanes have lengths of their own.
+// Computes ln Z of the sequences of length e.
 template <bool kByState>
 void HighOrder<kByState>::finish(int e, double* log_z) {
   if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;
-  // ln Z = log_scale + ln masses + ln sum over q of alpha[e][q] ending[q], of the lanes that end at
-  // e
+  // ln Z = log_scale + ln masses + ln sum over q of alpha[e][q] ending[q], in the lanes of length e
   vec total = vec{};
   for (int y = 0; y < h.Y; ++y) {
     for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.ending[q]);
   }
-  // A mass of 0 leaves NaN: nothing is possible, or all is out of range, and the general sweeps
-  // know which.
+  // A mass of 0 leaves NaN: either nothing is possible or everything underflowed, and the general
+  // sweeps find out which.
   for (int b = 0; b < W; ++b) {
     if (lengths[b] != e) continue;
     last_mass[b] = total[b];

@@ -1,5 +1,5 @@
-// Objective and gradient of models with patterns of labels: a sequence in each lane of
-// high_order.hpp.
+// Objective and gradient of models with label patterns: high_order.hpp with one sequence in each
+// lane.
 #pragma once
 
 #ifdef __SSE2__
@@ -12,8 +12,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Flushes denormal numbers to 0 while this object lives: they would cost a hundred times as much,
-// and no result depends on them (see kFarAhead).
+// Flushes denormal numbers to 0 during its lifetime: they would make arithmetic a hundred times
+// slower, and no result depends on them (see kFarAhead).
 class NoDenormals {
  public:
 #ifdef __SSE2__
@@ -27,13 +27,13 @@ class NoDenormals {
 #endif
 };
 
-// Up to W sequences; empty lanes have length 0.
+// A batch of up to W sequences; empty lanes have length 0.
 struct Batch : FeatureRows {
   std::int32_t sequence[W] = {}, lengths[W] = {};
   Known known[W] = {};
   int T = 0, n_sites = 0;
-  Site* sites = nullptr;           // of any of them, sorted as those of a sequence
-  std::int32_t* site_row[W] = {};  // [sites of the lane] and which it is there
+  Site* sites = nullptr;           // the sites of all lanes, sorted like those of a sequence
+  std::int32_t* site_row[W] = {};  // [sites of the lane] the index of each in `sites`
 
   void add(int b, int i, const Known& what) {
     sequence[b] = i;
@@ -75,7 +75,7 @@ struct Batch : FeatureRows {
   }
   int row_of(int b, int r) const { return r < lengths[b] ? r : T + site_row[b][r - lengths[b]]; }
 
-  // rows: [T + n_sites][c][W]
+  // Returns the scores of all rows, [T + n_sites][c][W].
   template <bool kByState>
   real* scores() const {
     const ArcProgram& h = *w.program;
@@ -107,6 +107,8 @@ struct Batch : FeatureRows {
     return out;
   }
 
+  // Adds the expected counts of all rows, times the weight of each lane, to the gradient.  counts:
+  // [T + n_sites][c][W], weight: [W].
   template <bool kByState>
   void add_rows(const real* counts, const real* weight) const {
     const ArcProgram& h = *w.program;
@@ -139,7 +141,8 @@ struct Batch : FeatureRows {
     for (int y = d.Y; y < w.stride; ++y) row[y] = 0;
   }
 
-  // Scores of attributes at boundaries, [T][entry classes][W], or null.
+  // Returns the scores of the attributes at boundaries, [T][entry classes][W], or null if there are
+  // none.
   real* entries() const {
     if (d.edge_ptr.empty()) return nullptr;
     const Histories& h = *w.histories;
@@ -156,7 +159,7 @@ struct Batch : FeatureRows {
     }
     return out;
   }
-  // Calls visit(lane, weight, class, value) for the attributes at a boundary.
+  // Calls visit(lane, weight, class, value) for the edge weights at boundary t.
   template <class Visit>
   void for_entries(int t, Visit visit) const {
     const Histories& h = *w.histories;
@@ -170,8 +173,8 @@ struct Batch : FeatureRows {
     }
   }
 
-  // Log-partitions of all lanes, NaN where the general sweeps must answer; and weight * them to the
-  // gradient.
+  // Computes ln Z of all lanes, NaN where the general sweeps must answer, and adds weights times
+  // their gradients to the gradient, unless it is null.
   template <bool kByState>
   void evaluate(const double* weights, double* log_z) {
     merge_sites();

@@ -1,4 +1,4 @@
-// Which starts are live at each end of a segment, given the sites of a sequence.
+// The live starts at each end of a segment, given the sites of a sequence.
 #pragma once
 
 #include "base/vector.hpp"
@@ -9,23 +9,22 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Segments [s, e) whose start may still matter have a term of their own at e: low[e] <= s < e.
-// Those with s <= A(e - 1) are in the open sums, but for labels with a longest segment.
+// The live starts at e, whose segments need terms of their own, are low[e] <= s < e.  Segments with
+// s <= A(e - 1) are in the open term, except those of labels with a length bound.
 struct Spans {
   const Site* sites;
-  std::int32_t* by_end;  // [T + 2] sites
+  std::int32_t* by_end;  // [T + 2] first site that ends at e
   std::int32_t* reach;   // [T + 1] A(e), see reach.hpp
-  std::int32_t* low;     // [T + 1] first live start
+  std::int32_t* low;     // [T + 1] the first live start
   int widest = 1;        // the largest number of live starts
-  bool closes = false;   // a site with an open start and a closed end exists
+  bool closes = false;   // whether some site has an open start and a closed end
 
-  // longest: of the labels with a bound; has_open: some have none.
+  // longest: the largest length bound.  has_open: whether some label has no bound.
   Spans(int T, const Site* sites, int n_sites, int longest, bool has_open, Workspace& work)
       : sites(sites), by_end(work.ints(T + 2)), reach(work.ints(T + 1)), low(work.ints(T + 1)) {
     std::int32_t* farthest = work.ints(T + 1);
     for (int t = 0; t <= T; ++t) farthest[t] = 0;
-    // by_end[e]: the first site whose end is e or later; sites are sorted by end, later starts
-    // first.
+    // by_end[e]: the first site that ends at e or later; sites are sorted by end.
     int k = 0;
     for (int e = 0; e <= T + 1; ++e) {
       while (k < n_sites && sites[k].end < e) ++k;
@@ -37,7 +36,8 @@ struct Spans {
       closes |= site.flags == kOpenStart;
     }
     find_reach(T, farthest, reach);
-    // low[e] = min(e - longest, A(e - 1) + 1), but at least one start is live.
+    // low[e] = min(e - longest, A(e - 1) + 1), the latter if has_open, but at least one start is
+    // live.
     for (int e = 0; e <= T; ++e) {
       low[e] = e - longest < 0 ? 0 : e - longest;
       if (e > 0 && has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
@@ -47,14 +47,15 @@ struct Spans {
     }
   }
 
-  // Whether segments from s join the open sums at e: A(e - 1) < s <= A(e).
+  // Whether segments from s join the open term at e: A(e - 1) < s <= A(e).
   bool joins_at(int s, int e) const { return s <= reach[e] && s > reach[e - 1]; }
 
-  // Calls visit(s, own, exact) for the live starts at e, the latest first, with the rows of the
-  // sites from s to e that have a closed start and an open end, and that are closed on both sides;
-  // null where there is none.  The rows of those with an open start go to open(row) before that, or
-  // with a closed end to close(row): earlier starts have them too.  Sorting the sites by flags in
-  // this way visits exactly the pairs for which `applies` of lattice.hpp holds.
+  // Calls visit(s, own, exact) for the live starts at e, in descending order.  own and exact are
+  // the rows of the sites [s, e) with only the end open and with both ends closed, or null if there
+  // is none.  The rows of sites with an open start apply to earlier starts too: before s is
+  // visited, those with an open end are passed to open(row), and those with a closed end to
+  // close(row).  With this distinction by flags, each site counts for exactly the segments for
+  // which `applies` of lattice.hpp holds.
   template <class RowOf, class Open, class Close, class Visit>
   void for_starts(int e, RowOf row_of, Open open, Close close, Visit visit) const {
     int k = by_end[e];
@@ -77,7 +78,7 @@ struct Spans {
     }
   }
 
-  // A power of two that holds all live starts.
+  // The smallest power of two that is at least the number of live starts.
   int ring() const {
     int size = 1;
     while (size < widest) size *= 2;

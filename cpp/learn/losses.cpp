@@ -29,7 +29,7 @@ int wrong_segments(std::vector<LabelledSegment> a, std::vector<LabelledSegment> 
   int common = 0;
   for (std::size_t j = 0, k = 0; j < a.size() && k < b.size();) {
     common += a[j].start == b[k].start && a[j].end == b[k].end && a[j].label == b[k].label;
-    (a[j].end < b[k].end ? j : k)++;  // of equal ends, the other follows in the next turn
+    (a[j].end < b[k].end ? j : k)++;  // if the ends are equal, the other advances next
   }
   return static_cast<int>(a.size() + b.size()) - 2 * common;
 }
@@ -88,7 +88,7 @@ double Objective::cost_of(int i, const LabelledSegment* segments, int count) con
     for (int t = s->start; t < s->end && !cost.empty(); ++t)
       total += cost[(design_->tokens[i] + t) * Y + s->label];
     if (costs == nullptr) continue;
-    // Sites that end here, later starts first.
+    // The sites that end where the segment ends.
     while (k < costs->sites.size() && costs->sites[k].end < s->end) ++k;
     for (std::size_t j = k; j < costs->sites.size() && costs->sites[j].end == s->end; ++j) {
       if (costs->sites[j].start == s->start) total += costs->rows[j * Y + s->label];
@@ -97,7 +97,7 @@ double Objective::cost_of(int i, const LabelledSegment* segments, int count) con
   return total;
 }
 
-// The best path that is not the gold one, or an empty one: there is no other.
+// Returns the best path other than the gold one, or an empty path if there is no other.
 std::vector<LabelledSegment> Objective::second_path(const Design& d, int i,
                                                     const Unpacked<double>& weights,
                                                     Workspace& work) const {
@@ -134,7 +134,7 @@ std::vector<LabelledSegment> Objective::best_path(const Design& d, int i, bool c
   const LabelledSegment* gold = gold_->segments.data() + gold_->ptr[i];
   const std::int64_t n_gold = gold_->ptr[i + 1] - gold_->ptr[i];
   if (!whole || !same_path(best, gold, n_gold)) return best;
-  // 1 + score(second) against score(gold)
+  // score(second) + 1 against score(gold)
   std::vector<LabelledSegment> second = second_path(d, i, weights, work);
   if (second.empty()) return best;
   SequenceCounts counts =

@@ -1,13 +1,14 @@
 // Losses: the cost of a wrong segmentation.
 //
-//   tokens     how many tokens have another label than the gold one, each times the weight of its
-//              gold label: added to the scores of tokens
-//   segments   segments missed plus segments invented, text outside not counted.  Every segment
-//              costs 1, and a gold one -2 besides; with the number of gold segments added, that is
-//              0 for the gold segmentation.  Where states are tags, a segment is a run of them, and
-//              whether a run is gold so far is a part of the state (see tag_segments_problem)
-//   sequence   1 for any difference at all: the best of the others is the second best path where
-//              the gold one is the best
+//   tokens     the number of tokens with another label than the gold one, each times the weight of
+//              its gold label; added to the scores of tokens
+//   segments   the number of segments that are missing plus those that are wrong, not counting text
+//              outside.  Every segment costs 1, and a gold one -2 in addition; with the number of
+//              gold segments added, the gold segmentation costs 0.  If states are tags, a segment
+//              is a run of tags, and whether the run agrees with the gold segment so far is part of
+//              the state (see tag_segments.hpp)
+//   sequence   1 for any difference: if the gold segmentation is the best path, the best of the
+//              others is the second best path
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace caesura {
 
 struct Loss {
   enum Kind { kNone, kTokens, kSegments, kSequence } kind = kNone;
-  Reading reading;             // of states: their labels, and which are joined where they are tags
-  std::vector<double> weight;  // [Y] of tokens by their gold label, or empty: 1
+  Reading reading;             // of states: their labels and, for tags, which are joined
+  std::vector<double> weight;  // [Y] of tokens by their gold label, or empty if all are 1
 };
 
 inline bool same_path(const std::vector<LabelledSegment>& a, const LabelledSegment* b,
@@ -33,10 +34,10 @@ inline bool same_path(const std::vector<LabelledSegment>& a, const LabelledSegme
   return true;
 }
 
-// How many tokens have another label in a than in b; both cover the same sequence.
+// Returns the number of tokens with another label in a than in b; both cover the same sequence.
 int wrong_tokens(const std::vector<LabelledSegment>& a, const LabelledSegment* b);
 
-// Segments of a that b does not have plus those of b that a does not have, under the reading.
+// Returns the number of segments in a but not in b plus those in b but not in a, under the reading.
 int wrong_segments(std::vector<LabelledSegment> a, std::vector<LabelledSegment> b,
                    const Reading& reading);
 

@@ -46,8 +46,8 @@ void Objective::set_shared(bool shared) {
   n_shards_ = shards_for();
 }
 
-// A power of two, independent of the number of threads; each shard costs some passes over the
-// weights.
+// Returns the number of shards: a power of two that does not depend on the number of threads, so
+// that results do not either.  Each shard costs several passes over the weights.
 int Objective::shards_for() const {
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
   int n = 1;
@@ -55,7 +55,8 @@ int Objective::shards_for() const {
   return n;
 }
 
-// Sequence k, or some[k]; where labels are known in part, also what agrees with them, negative.
+// Returns the parts of sequences k, or some[k], for begin <= k < end: ln Z and, if it has partial
+// labels, minus ln Z of the segmentations that agree with them.
 std::vector<Objective::Part> Objective::parts_of(const std::int32_t* some, int begin,
                                                  int end) const {
   std::vector<Part> parts;
@@ -91,8 +92,9 @@ struct Objective::Scratch {
   std::vector<std::int64_t> places;
   Unpacked<Real> weights;
   std::vector<Buffer<Real>> buffers;      // [shards]
-  std::vector<std::vector<Part>> failed;  // [shards] what the general sweeps must compute
-  // Where the kernels are in single precision, what the general sweeps answer is kept beside it.
+  std::vector<std::vector<Part>> failed;  // [shards] the parts that the general sweeps must compute
+  // If the kernels use single precision, the general sweeps add to separate buffers in double
+  // precision.
   std::vector<std::int64_t> exact_places;
   Unpacked<double> exact;
   std::vector<Buffer<double>> extra;  // [shards], or empty
@@ -109,9 +111,9 @@ Objective::Scratch<Real>& Objective::scratch() {
   return *static_cast<Scratch<Real>*>(kept.get());
 }
 
-// ---- the terms of some sequences ----
+// ---- sums over segmentations ----
 
-// Groups sequences of similar lengths.
+// Evaluates the parts in batches of sequences of similar length, one in each lane.
 template <class Real>
 double Objective::add_batches(const Design& d, std::vector<Part> parts, const Weights<Real>& w,
                               Gradient<Real>* gradient, Workspace& work,
@@ -147,8 +149,9 @@ double Objective::add_batches(const Design& d, std::vector<Part> parts, const We
   return loss;
 }
 
-// sum over the parts of weight * ln Z; those outside the kernels' range are listed in `failed`.
-// with_gold: the gold scores are subtracted too, unless there are patterns.
+// Returns the sum of weight * ln Z over the parts.  The parts that are out of the kernels' range
+// are listed in `failed`.  with_gold: subtract the gold scores too, unless there are label
+// patterns.
 template <class Real>
 double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
                               const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
@@ -181,7 +184,7 @@ template double Objective::add_kernels(const Design&, const std::vector<Part>&, 
 
 // ---- all sequences, in shards ----
 
-// Shards with about the same number of rows: shard s has the sequences [bounds[s], bounds[s + 1]).
+// Shards have about the same number of rows; shard s has the sequences [bounds[s], bounds[s + 1]).
 std::vector<int> Objective::shard_bounds() const {
   const int n = design_->n_sequences();
   auto rows = [&](int i) { return design_->tokens[i] + design_->sites[i]; };  // before sequence i
@@ -200,8 +203,8 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
   Scratch<Real>& kept = scratch<Real>();
   const int width = trainer<Real>().width;
   const bool near = kept.weights.set(*layout_, *design_, kept.places, w, width, n_threads);
-  if (sizeof(Real) < sizeof(double))
-    w = kept.weights.rounded();  // gold scores are rounded too, so that the errors mostly cancel
+  // Gold scores are rounded too, so that the errors mostly cancel.
+  if (sizeof(Real) < sizeof(double)) w = kept.weights.rounded();
   const std::vector<int> bounds = shard_bounds();
   kept.buffers.resize(n_shards_);
   kept.failed.assign(n_shards_, {});
@@ -218,7 +221,7 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
       kept.failed[s] = parts;
   });
   fall_back(kept, w, n_threads, gradient != nullptr);
-  // loss = sum of weight * ln Z - w . observed, the shards in their order
+  // loss = sum of weight * ln Z - w . observed, in the order of the shards
   double loss = 0.0;
   for (const Buffer<Real>& buffer : kept.buffers) loss += buffer.loss;
   for (const Buffer<double>& buffer : kept.extra) loss += buffer.loss;
@@ -227,7 +230,7 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
   return loss;
 }
 
-// Computes what failed with the general sweeps, shard by shard.
+// Computes the failed parts with the general sweeps, shard by shard.
 template <class Real>
 void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, bool counts) {
   n_careful_ = 0;
@@ -253,7 +256,7 @@ void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, b
       Buffer<double>& buffer = kept.extra[s];
       buffer.make(*layout_, *design_, kept.exact.view());
       Gradient<double>* g = counts ? &buffer.view : nullptr;
-      // Most numbers that leave the range of float fit into a double.
+      // Most values that are out of the range of float are in that of double.
       std::vector<Part> left;
       if (exact_near)
         buffer.loss += add_kernels(*design_, failed, false, kept.exact.view(), g, work, left);
@@ -266,8 +269,8 @@ void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, b
   if (!kExact) n_careful_ = std::accumulate(n_left.begin(), n_left.end(), std::int64_t{0});
 }
 
-// gradient = the counts of all shards - gold.  The shards are added up in their order, block by
-// block, into the first.
+// gradient = counts of all shards - gold, where gold may be null.  The shards are added to the
+// first one in order, block by block.
 template <class Real>
 void Objective::reduce(Scratch<Real>& kept, const double* gold, int n_threads, double* gradient) {
   add_up(kept.buffers, n_threads);
@@ -285,8 +288,8 @@ void Objective::reduce(Scratch<Real>& kept, const double* gold, int n_threads, d
   });
 }
 
-// The gradient of what add(shard, weights, near, gradient, work) adds, and its value, which are
-// added up in the order of the shards.
+// Returns the sum of what add(shard, weights, near, gradient, work) returns and writes its
+// gradient, added in the order of the shards.
 template <class Add>
 double Objective::run_some(const double* w, int n_threads, double* gradient, Add add,
                            int n_shards) {
@@ -364,9 +367,9 @@ double Objective::evaluate(const double* w, const std::int32_t* some, int count,
                            int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);
   if (some == nullptr) set_shared(true);
-  single &= layout_->histories == nullptr;  // states of long histories are too improbable for it
+  single &= layout_->histories == nullptr;  // long histories are too improbable for it
   single &= some == nullptr && has_single_precision();
-  (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once at most
+  (single ? scratch_ : single_scratch_).reset();  // a run changes its precision at most once
   if (some != nullptr) {
     return run_some(w, n_threads, gradient,
                     [&](int, const auto& weights, bool near, auto* g, auto& work) {

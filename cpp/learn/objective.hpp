@@ -1,7 +1,7 @@
 // The objective of learning: weights in, negative log-likelihood and gradient out.
 //
-// The vector of weights is [rows | edges | transitions | patterns | starts | ends]: only
-// combinations seen in the training data (or requested) have a weight.
+// The vector of weights is [rows | edges | transitions | patterns | starts | ends].  Only
+// combinations that were seen in the training data, or requested, have a weight.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@ namespace caesura {
 
 struct Condition;
 
-// No segmentation agrees with the constraints of a sequence.
+// Thrown if no segmentation satisfies the constraints of a sequence.
 struct NoAgreement : std::domain_error {
   explicit NoAgreement(int i) : std::domain_error("no segmentation agrees"), sequence(i) {}
   int sequence;
 };
 
-// Where the kernels keep a weight: a row and a lane of the table.  Lane -1: the single weight
-// number `row`.
+// Where the kernels keep the weight of a row: a row and a lane of the table.  If lane is -1, it is
+// single weight number `row`.
 struct Slot {
   std::int32_t row, lane;
 };
@@ -34,21 +34,21 @@ struct Slot {
 // The meaning of each weight, and the constraints of the model.
 struct Layout {
   int Y = 0, planes = 1;
-  std::int64_t n_dense = 0, n_sparse = 0,
-               n_edges = 0;              // rows of the table, single weights, weights of edges
+  // Numbers of rows of the table, single weights and edge weights.
+  std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
   std::vector<Slot> slot;                // [weights of rows]
   std::vector<std::int32_t> transition;  // previous * Y + label
   std::vector<std::int32_t> start, end;  // labels
-  std::vector<std::vector<std::int32_t>>
-      patterns;  // of labels; the first n_plain have a weight of their own
+  // Label patterns; the first n_plain have a weight of their own.
+  std::vector<std::vector<std::int32_t>> patterns;
   std::int64_t n_plain = 0;
-  std::vector<std::int32_t> row_patterns;              // those that attributes on rows go with
-  RuleSet rules;                                       // that all segmentations keep
-  std::shared_ptr<const Histories> histories;          // null: there is no pattern and no rule
-  std::shared_ptr<const ArcProgram> program;           // of the histories and the rules
-  std::vector<std::int32_t> bounds;                    // [Y] longest segment, 0: no bound
-  std::vector<std::uint8_t> barred;                    // [Y][Y] pairs that may not be adjacent
-  std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
+  std::vector<std::int32_t> row_patterns;      // patterns that attributes on rows have weights with
+  RuleSet rules;                               // rules that every segmentation keeps
+  std::shared_ptr<const Histories> histories;  // null if there are no patterns and no rules
+  std::shared_ptr<const ArcProgram> program;   // of the histories and the rules
+  std::vector<std::int32_t> bounds;            // [Y] longest segment, or 0 for no bound
+  std::vector<std::uint8_t> barred;            // [Y][Y] pairs that may not be adjacent
+  std::vector<std::uint8_t> barred_start, barred_end;  // [Y] labels that may not be first, last
   std::vector<double> entry_bias;  // [Y] added to the score of every segment of a label, or empty
 
   std::int64_t first_edge() const { return static_cast<std::int64_t>(slot.size()); }
@@ -61,23 +61,24 @@ struct Layout {
   std::int64_t size() const { return first_end() + static_cast<std::int64_t>(end.size()); }
 };
 
-// Transitions and bounds on lengths in the form that the kernels need.
+// The weights of transitions and the length bounds in the form that the kernels need.
 template <class Real>
 class Labels {
  public:
-  // Scores of transitions [Y][Y], starts and ends [Y], and longest segments [Y] (0: any); fills its
-  // part of a view.
+  // Sets the scores of transitions [Y][Y], starts and ends [Y], and the length bounds [Y] (0: no
+  // bound), and points `view` to them.
   void set(const std::vector<double>& transition, const std::vector<double>& start,
            const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
            Weights<Real>& view);
-  // One new score and its exp, finite as the one before it was: the panels stay as they are.
+  // Replace one score and its exp.  The new score must be finite if and only if the old one was,
+  // because the panels are not rebuilt.
   void put_transition(int previous, int label, double score, double exp);
   void put_start(int label, double score, double exp);
   void put_end(int label, double score, double exp);
 
  private:
   int stride_ = 0;
-  // most: vectors in a panel
+  // most: the maximum number of vectors in a panel
   std::vector<Panel> make_panels(const std::vector<Real>& matrix, int Y, int width, int most,
                                  std::vector<std::int32_t>& sources) const;
   std::vector<Real> transition_, transposed_, first_, last_, open_, fits_, logs_;
@@ -85,30 +86,31 @@ class Labels {
   std::vector<std::int32_t> sources_, back_sources_, best_sources_;
 };
 
-// The place of each weight of a row among those that the kernels see: the table, and behind it the
-// single ones.
+// Returns the place of each row weight in the memory of the kernels: the table, followed by the
+// single weights.
 std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width);
 
-// The weights in the form that the kernels need.
+// All weights in the form that the kernels need.
 template <class Real>
 class Unpacked {
  public:
-  // Layout, design and places are the same in every call.  False: a transition is out of the
-  // kernels' range, the general sweeps must answer.
+  // Sets all weights.  Layout, design and places must be the same in every call.  Returns false if
+  // a transition is out of the kernels' range, so that the general sweeps must answer.
   bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places,
            const double* w, int width, int n_threads);
-  // Only the weights of transitions, patterns, starts and ends are new; after a call of set(), for
-  // the same layout and design.  Costs a pass over these weights.  w: [size]
+  // Sets the weights of transitions, patterns, starts and ends only, with one pass over them.
+  // set() must have been called with the same layout and design.  w: [size]
   bool set_labels(const Layout& layout, const Design& design, const double* w);
-  // One new weight of a transition, a start or an end (number k), for best paths only: sums may
-  // have left the range.  Not where there are histories.
+  // Sets weight k, that of a transition, start or end.  The view is then valid for best paths only,
+  // because sums may be out of range.  Must not be called if the model has histories.
   void put_label(const Layout& layout, std::int64_t k, double score);
-  // The weights of rows and edges are kept elsewhere, in the order of the table, and may change.
+  // Makes the view refer to row and edge weights that are stored elsewhere, in the order of the
+  // table, and may change.
   void point_to(const Real* rows, const Real* sparse, const Real* edge, Real scale = 1);
   const Weights<Real>& view() const { return view_; }
-  // The weights as they are after rounding to single precision.
+  // The weights after rounding to single precision.
   const double* rounded() const { return rounded_.data(); }
-  // Transitions, plain patterns, starts and ends as they are, -inf where forbidden.
+  // The scores of transitions, plain patterns, starts and ends; -inf where forbidden.
   std::vector<double> transition, pattern, start, end;
 
  private:
@@ -118,7 +120,7 @@ class Unpacked {
   void set_tags(const Layout& layout, int width);
   bool set_histories(const Layout& layout);
   int width_ = 0;
-  bool near_ = false;  // what set() and set_labels() returned last
+  bool near_ = false;  // the last result of set() or set_labels()
   void set_rounded(const Layout& layout, const double* w, int n_threads);
   Weights<Real> view_, tag_view_;
   Table<Real> rows_;
@@ -131,35 +133,34 @@ class Unpacked {
   Labels<Real> labels_, tags_;
 };
 
-// A sequence whose labels are known only in part.
+// The partial labels of a sequence.
 struct Hint {
   std::vector<std::uint8_t> allowed;   // [T][Y] or empty
   std::vector<std::uint8_t> boundary;  // [T + 1] or empty
 };
 
-// The problem of sequence i of a design, with everything that it points into.  Its potentials are
-// those of the rows of sites, then those of attributes that go with patterns, on rows and at
-// boundaries.
+// The problem of sequence i of a design, with all the memory that it points into.  Its potentials
+// are those of the sites, then those of patterns on rows and at boundaries, then costs.
 struct ScoredProblem {
   std::vector<double> emission, transition, start, end;
   std::unique_ptr<Problem> problem;
-  std::int64_t n_on_rows = 0;  // potentials before those at boundaries
+  std::int64_t n_on_rows = 0;  // number of potentials before those at boundaries
 };
-// every: potentials that score nothing are among them; condition: what must be kept, or null; with
-// rules or histories of its own the automaton is null
+// every: include potentials with a score of 0.  condition: additional constraints, or null; if it
+// has rules or histories, the automaton must be null.
 std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, const Unpacked<double>&,
                                               int i, const Known&, std::shared_ptr<const Automaton>,
                                               const std::vector<std::int32_t>& order, bool every,
                                               Workspace&, const Condition* condition = nullptr);
 
-// The automaton of the general sweeps where there are patterns or rules; order: the labels by their
-// longest segment.
+// Returns the automaton of the patterns and rules of a model, for the general sweeps.  order: the
+// labels by their length bound, see labels_by_length.
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order);
 
 struct Gold;
 
-// What is added to the scores of some segments of a sequence, as in Known.
+// Costs of some segments of a sequence, as in Known.
 struct SegmentCosts {
   std::vector<Site> sites;
   std::vector<double> rows;  // [sites][Y]
@@ -169,74 +170,82 @@ struct SegmentCosts {
 // The loss of a corpus as a sum of terms (see terms.hpp) over its sequences.
 class Objective {
  public:
-  // The design is the objective's own from now on: how its attributes are stored changes with what
-  // is asked.
+  // The objective takes over the design, and changes how its attributes are stored (see
+  // row_sums.hpp).
   Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design,
             std::shared_ptr<const Gold> gold, std::vector<double> weight,
             std::vector<double> observed);
 
   std::vector<double> cost;  // [tokens][Y] or empty: added to the scores of all but the gold labels
-  std::vector<std::shared_ptr<const SegmentCosts>>
-      segment_costs;                           // [sequences] or empty, as `cost`
-  std::vector<double> entry_cost;              // [Y] or empty: what every segment of a label costs
+  // [sequences] or empty: costs of segments, null for sequences that have none.
+  std::vector<std::shared_ptr<const SegmentCosts>> segment_costs;
+  std::vector<double> entry_cost;              // [Y] or empty: cost of every segment of a label
   std::shared_ptr<const Automaton> automaton;  // for the general sweeps
   std::vector<std::int32_t> order;
 
-  // The negative log-likelihood, and the gradient unless it is null, of some sequences (null: all).
-  // Throws NoAgreement for a sequence with no possible segmentation.
+  // Returns the negative log-likelihood of the sequences in some[0 .. count), or of all if `some`
+  // is null.  Writes its gradient unless `gradient` is null.  single: use single precision where
+  // possible; it is ignored unless all sequences are evaluated and there are no label patterns.
+  // Throws NoAgreement if some sequence has no possible segmentation.
   double evaluate(const double* w, const std::int32_t* some, int count, bool single, int n_threads,
                   double* gradient);
 
-  // The same with a maximum in place of ln Z: sum of weight (max score - score(gold)), and a
-  // subgradient.  costed: the scores are those with costs, and the term is that of a margin.
+  // The same with a maximum in place of ln Z: the sum of weight (max score - score(gold)), and a
+  // subgradient.  costed: scores include costs, so that the terms are those of a margin.  count:
+  // the number of sequences, also if `some` is null.
   double maximum(const double* w, const std::int32_t* some, int count, bool costed, int n_threads,
                  double* gradient);
 
-  // What a wrong segmentation costs from now on, in place of all costs before.
+  // Sets the cost of wrong segmentations, and replaces all previous costs.
   void set_loss(Loss loss);
   const Loss& loss() const { return loss_; }
 
-  // The costs of sequence i, but for the losses of tags and of whole sequences.
+  // Returns the costs of sequence i that are additive over tokens and segments, which are all
+  // except those of the losses of whole sequences and of segments of tags.
   Known costs_of(int i) const { return known_of({i, false, 1.0}); }
 
-  // The cost of a segmentation of sequence i: its loss, where there is one.
+  // Returns the cost of a segmentation of sequence i, which is its loss if a loss has been set.
   double cost_of(int i, const LabelledSegment* segments, int count) const;
 
-  // The best segmentation of sequence i; costed: of those whose scores have their costs.  For the
-  // loss of whole sequences that is the gold one only where all others are worse by 1 or more.
-  // Throws NoAgreement.
+  // Returns the best segmentation of sequence i.  costed: scores include costs.  For the loss of
+  // whole sequences, the gold segmentation is then the best only if the scores of all others are
+  // lower by 1 or more.  Throws NoAgreement.
   std::vector<LabelledSegment> best_path(const Design& d, int i, bool costed,
                                          const Unpacked<double>& weights, Workspace& work) const;
   std::vector<LabelledSegment> best_path(const double* w, int i, bool costed);
 
-  // The score of a segmentation of sequence i without costs, and its counts.
+  // Returns the score of a segmentation of sequence i without costs, and writes its counts unless
+  // null.
   double path(const double* w, int i, const LabelledSegment* segments, int count, double* counts);
 
-  // ln Z of sequence i with costs, or of what agrees with its partial labels, and expected counts.
+  // Returns ln Z of sequence i with costs, or if constrained, of the segmentations that agree with
+  // its partial labels.  Writes the expected counts unless `counts` is null.
   double expectations(const double* w, int i, bool constrained, double* counts);
 
-  // weight (ln Z - score(gold)) of some sequences, and its counts to the gradient; where labels are
-  // known in part, ln Z of what agrees with them takes the place of the gold score.  near: the
-  // kernels may be asked.  d: the design, or the same with other numbers for the weights.
+  // Returns the sum of weight (ln Z - score(gold)) over some sequences, and adds its gradient
+  // unless null.  If a sequence has partial labels, ln Z of the segmentations that agree with them
+  // takes the place of the gold score.  near: the weights are in the range of the kernels.  d: the
+  // design, or one that differs only in the numbering of the weights.  The caller must hold the
+  // objective.
   double add_sequences(const Design& d, const std::int32_t* some, int count,
                        const Unpacked<double>& weights, bool near, Gradient<double>* gradient,
                        Workspace& work);
 
-  // weight_i max over s of (score(s) - score(gold) + cost(s))
+  // Returns weight_i max over s of (score(s) - score(gold) + cost(s)).
   double hinge(int i, const Unpacked<double>& weights, Workspace& work) const {
     return add_hinge(*design_, i, true, weights, nullptr, work);
   }
 
-  // Whether the labels of a sequence are known only in part.
+  // Whether a sequence has partial labels.
   bool is_partial(int i) const;
 
-  // Locks the objective, with the attributes of the design not summed (see row_sums.hpp).
+  // Locks the objective and restores a design without sums of rows (see row_sums.hpp).
   std::unique_lock<std::mutex> hold();
 
-  // How often the last evaluation fell back to the general sweeps.
+  // The number of sums over segmentations that the last call computed with the general sweeps.
   std::int64_t n_careful() const { return n_careful_; }
 
-  // Frees the memory that evaluations keep for the next one.
+  // Frees the memory that is kept between evaluations.
   void release();
 
   const Layout& layout() const { return *layout_; }
@@ -250,16 +259,18 @@ class Objective {
   template <class Real>
   Scratch<Real>& scratch();
 
-  // One sum over the segmentations of a sequence, and what it is multiplied by.
+  // A sum over the segmentations of a sequence, and the factor of its logarithm.
   struct Part {
     int sequence;
-    bool constrained;  // only those that agree with its partial labels
+    bool constrained;  // only segmentations that agree with the partial labels
     double weight;
   };
   std::vector<Part> parts_of(const std::int32_t* some, int begin, int end) const;
   Known known_of(const Part& part, bool costed = true) const;
 
-  // Each adds value and counts of some parts, and returns the value.
+  // Each function adds the counts of some parts or of one sequence to the gradient, unless it is
+  // null, and returns their value.  The parts that the kernels cannot compute are appended to
+  // `failed`.
   template <class Real>
   double add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
                      const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
@@ -302,8 +313,8 @@ class Objective {
   Mapped<double> weight_;    // [sequences]
   Mapped<double> observed_;  // [size] gold counts times the weights of their sequences
   Loss loss_;
-  std::shared_ptr<void> scratch_,
-      single_scratch_;  // reused: new pages cost more than writing to them
+  // Kept between evaluations, because new pages cost more than writing to them.
+  std::shared_ptr<void> scratch_, single_scratch_;
   int n_shards_ = 1;
   bool shared_ = false;
   std::int64_t n_careful_ = 0;

@@ -10,7 +10,7 @@
 
 namespace caesura {
 
-// sum over the parts of weight * ln Z by the general sweeps.
+// Returns the sum of weight * ln Z over the parts, computed by the general sweeps.
 double Objective::add_fallback(const Design& d, const std::vector<Part>& parts,
                                const Unpacked<double>& weights, Gradient<double>* gradient,
                                Workspace& work) {
@@ -48,7 +48,7 @@ double Objective::add_log_z(const Design& d, const std::vector<Part>& parts, boo
   return loss;
 }
 
-// weight * score(path)
+// Returns weight * score(path).
 double Objective::add_path(const Design& d, int i, const LabelledSegment* segments,
                            std::int64_t count, double weight, const Unpacked<double>& weights,
                            Gradient<double>* gradient, Workspace& work) {
@@ -66,7 +66,8 @@ double Objective::add_gold(const Design& d, int i, const Unpacked<double>& weigh
                   gradient, work);
 }
 
-// weight * max over s of score(s) where labels are known in part, and the counts of the best s.
+// Returns weight * max over s of score(s) for a sequence with partial labels, and adds the counts
+// of the best s.
 double Objective::add_best(const Design& d, const Part& part, bool costed,
                            const Unpacked<double>& weights, Gradient<double>* gradient,
                            Workspace& work) {
@@ -82,7 +83,8 @@ double Objective::add_best(const Design& d, const Part& part, bool costed,
          add_path(d, i, best.data(), count, part.weight, weights, gradient, work);
 }
 
-// weight * max over s of (score(s) - score(gold) + cost(s)), and the difference of the counts.
+// Returns weight * max over s of (score(s) - score(gold) + cost(s)), and adds the difference of the
+// counts.
 double Objective::add_hinge(const Design& d, int i, bool costed, const Unpacked<double>& weights,
                             Gradient<double>* gradient, Workspace& work) const {
   if (d.length(i) == 0) return 0.0;

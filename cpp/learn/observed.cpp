@@ -1,4 +1,5 @@
-// Combinations of attributes with labels, pairs and patterns of labels in the training data.
+// The combinations of attributes with labels, label pairs and label patterns that occur in a
+// corpus.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -8,7 +9,7 @@
 namespace caesura {
 namespace {
 
-// Whether the partial labels allow a segment with this label over the site.
+// Whether the partial labels allow a segment with this label to which the site applies.
 bool possible(const Site& site, int label, int Y, const Hint& hint) {
   for (int t = site.start; t < site.end; ++t) {
     if (!hint.allowed.empty() && !hint.allowed[static_cast<std::size_t>(t) * Y + label])
@@ -20,7 +21,7 @@ bool possible(const Site& site, int label, int Y, const Hint& hint) {
   return (site.flags & kOpenEnd) || !(hint.boundary[site.end] & kBarred);
 }
 
-// For each attribute the labels (or pairs of labels) that it has been seen with: linked lists.
+// The labels, pairs or patterns that each attribute has been seen with, as linked lists.
 struct Seen {
   struct Node {
     std::int32_t label, next;
@@ -28,8 +29,8 @@ struct Seen {
   };
   std::vector<std::int32_t> head;  // [attributes]
   std::vector<Node> nodes;
-  std::vector<std::int32_t> order;  // attributes as they come
-  std::vector<double> total;        // [attributes]
+  std::vector<std::int32_t> order;  // attributes in order of first occurrence
+  std::vector<double> total;        // [attributes] occurrences
 
   explicit Seen(std::int32_t n_attributes) : head(n_attributes, -1), total(n_attributes, 0.0) {}
   void add(std::int32_t attribute, std::int32_t label, double value) {
@@ -45,7 +46,8 @@ struct Seen {
     head[attribute] = static_cast<std::int32_t>(nodes.size()) - 1;
   }
   using Labels = std::vector<std::pair<std::int32_t, double>>;
-  // The sorted labels of an attribute with their frequencies, valid until the next call.
+  // Returns the labels of an attribute with at least this frequency, sorted; valid until the next
+  // call.
   const Labels& labels(std::int32_t attribute, double min_frequency) {
     found_.clear();
     for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
@@ -60,20 +62,20 @@ struct Seen {
   Labels found_;
 };
 
-// The patterns of a model by their labels.
+// The number of each pattern of a model; patterns that are new are added to the layout.
 class PatternTable {
  public:
   explicit PatternTable(Layout& layout) : layout_(layout) {
     for (const auto& pattern : layout.patterns)
       known_.emplace(pattern, static_cast<std::int32_t>(known_.size()));
   }
-  // The segments of the sequence that is asked for next.
+  // Sets the segments that of() refers to.
   void look_at(const LabelledSegment* segments, std::int64_t n_segments) {
     segments_ = segments;
     found_.assign(n_segments, {});
   }
-  // The last order + 1 labels up to segment k, or -1 where there are not so many, or they may not
-  // be adjacent.
+  // Returns the number of the pattern of the last order + 1 labels up to segment k, or -1 if there
+  // are not so many labels or if some of them may not be adjacent.
   std::int32_t of(std::int64_t k, int order) {
     if (k < order) return -1;
     std::vector<std::int32_t>& found = found_[k];
@@ -123,7 +125,7 @@ class Observer {
     for (int i = 0; i < corpus_.n_sequences(); ++i) {
       if (gold_.hint(i) == nullptr) add_labelled(i);
     }
-    // Patterns are those of what is fully labelled, and of declared ones.
+    // Partial labels are matched with the declared patterns and with those of the full labels.
     for (std::size_t p = 0; p < layout_.patterns.size(); ++p) {
       const std::size_t order = layout_.patterns[p].size() - 1;
       if (by_order_.size() <= order) by_order_.resize(order + 1);
@@ -148,7 +150,7 @@ class Observer {
   const int Y = choice_.Y;
   PatternTable table_;
   Seen rows_, edges_;
-  std::vector<std::uint8_t> pairs_;  // [Y][Y] whether there are such
+  std::vector<std::uint8_t> pairs_;  // [Y][Y] whether the pair occurs
   std::vector<std::vector<std::int32_t>> by_order_;
 
   double value(std::int64_t k) const { return corpus_.value.empty() ? 1.0 : corpus_.value[k]; }
@@ -196,7 +198,7 @@ class Observer {
     }
   }
 
-  // Everything that the partial labels allow; only patterns that exist already.
+  // Adds everything that the partial labels allow, but no new patterns.
   void add_possible(int i, const Hint& hint) {
     for_rows(corpus_, i, [&](const Site& site, std::int64_t row) {
       for (int y = 0; y < Y; ++y) {
@@ -233,8 +235,8 @@ class Observer {
     }
   }
 
-  // Keeps what is frequent enough.  The most used attributes come first, so that they stay in the
-  // cache.
+  // Keeps the combinations that are frequent enough.  The attributes that occur most often come
+  // first, so that their weights stay in the cache.
   Pairs chosen() {
     Pairs out;
     std::stable_sort(rows_.order.begin(), rows_.order.end(), [&](std::int32_t a, std::int32_t b) {

@@ -8,8 +8,9 @@
 namespace caesura {
 namespace {
 
-// The order of the places is [table | single weights | weights of edges | labels], the last two as
-// in the layout.  Labels are transitions, patterns, starts and ends.
+// Returns the kind of the weight at each place.  The places are [table | single weights | edge
+// weights | labels], the last two in the order of the layout.  Labels are transitions, patterns,
+// starts and ends.
 std::vector<std::uint8_t> kinds_at(const Layout& layout, const std::vector<std::int64_t>& places,
                                    std::int64_t first_edge, const std::uint8_t* kind) {
   const std::int64_t n_rest = layout.size() - layout.first_edge();
@@ -54,7 +55,7 @@ OnlinePass::OnlinePass(std::shared_ptr<Objective> objective, OnlineRule rule, co
   for (Block* block : {&rows_, &single_, &edges_, &labels_}) {
     if (weights_.rule().adagrad) block->ready.assign(block->slot.size(), 0);
   }
-  labels_.units.resize(labels_.slot.size());  // every sequence touches all of them
+  labels_.units.resize(labels_.slot.size());  // every step touches all of them
   std::iota(labels_.units.begin(), labels_.units.end(), 0);
   const auto held = objective_->hold();
   const bool plain = design().pattern_ptr.empty() && design().edge_ptr.empty();
@@ -74,7 +75,7 @@ std::int64_t OnlinePass::place_of(std::int64_t weight) const {
                                        : edges_.first + weight - layout_.first_edge();
 }
 
-// The number of a unit among the copies, and of those after it, which are added if it is new.
+// Returns the copy of a unit in the batch.  If it has none yet, `count` units from it on are added.
 std::int32_t OnlinePass::Block::number(std::int32_t unit, std::int32_t count, std::int32_t batch) {
   Slot& found = slot[unit];
   if (found.batch != batch) {
@@ -84,7 +85,7 @@ std::int32_t OnlinePass::Block::number(std::int32_t unit, std::int32_t count, st
   return found.at;
 }
 
-// Gives the weights of sequence i their numbers among the copies.
+// Numbers the copies of the weights of sequence i.
 void OnlinePass::number(int i) {
   const Design& d = objective_->design();
   const std::int64_t first = d.first_row(i), last = first + d.length(i) + d.n_sites(i);
@@ -134,7 +135,7 @@ void OnlinePass::read(Block& block) {
   const std::size_t size = block.units.size() * block.wide;
   if (block.weight.size() < size) {
     block.weight.resize(size);
-    block.gradient.resize(size, 0.0);  // as an update leaves it
+    block.gradient.resize(size, 0.0);  // zero, as an update leaves it
   }
   weights_.read(block.all(), block.ready.data(), block.weight.data());
 }
@@ -148,7 +149,7 @@ double OnlinePass::evaluate_copies(const std::int32_t* sequences, int count, boo
                                    work_);
 }
 
-// row_gradient = expected counts of the rows of the batch, sequence by sequence.
+// Writes the expected counts of the rows of the batch to row_gradient_, sequence by sequence.
 double OnlinePass::evaluate_rows(const std::int32_t* sequences, int count, bool near) {
   const double* w = weights_.scaled();
   unpacked_.point_to(w, w + single_.first, nullptr, weights_.scale());
@@ -156,7 +157,7 @@ double OnlinePass::evaluate_rows(const std::int32_t* sequences, int count, bool 
   const Design& d = design();
   for (int k = 0; k < count; ++k) rows += d.n_rows(sequences[k]);
   if (row_gradient_.size() < static_cast<std::size_t>(rows * wide_))
-    row_gradient_.resize(rows * wide_, 0.0);  // as an update leaves it
+    row_gradient_.resize(rows * wide_, 0.0);  // zero, as an update leaves it
   double value = 0.0;
   buffer_.view.rows = row_gradient_.data() + wide_;
   for (int k = 0; k < count; ++k) {
@@ -214,7 +215,7 @@ int OnlinePass::run(const std::int32_t* order, int count, int begin, int batch_s
     batch_size_ = size;
     step(order + begin, size);
     begin += size;
-    if (!std::isfinite(loss)) return count;  // diverged: stop
+    if (!std::isfinite(loss)) return count;  // diverged
     if (Clock::now() >= until) break;
   }
   return begin;

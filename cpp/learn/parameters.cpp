@@ -27,7 +27,8 @@ Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
   }
 }
 
-// The states of the patterns, and of pairs that have weights with attributes.
+// Makes the histories and the arc program of the patterns, of the label pairs that have edge
+// weights and of the rules.
 void Parameters::make_histories() {
   Layout& l = *layout_;
   l.histories = nullptr;
@@ -130,7 +131,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus, Folder f
   if (!l.row_patterns.empty()) d.pattern_ptr.push_back(0);
   d.pattern_state = pattern_state_;
   d.edge_code = edge_code_;
-  std::uint8_t plane = 0;  // whose weights are in the row of the token
+  std::uint8_t plane = 0;  // the plane of the row's attributes in the row of the token, 0: none
   auto add_row = [&](std::int64_t row) {
     bool any = false;
     plane = 0;
@@ -240,15 +241,16 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
   auto add = [&](std::int64_t k, double x) {
     if (k >= 0) counts[k] += x;
   };
-  // Rows and single weights as the kernels keep them, and in the order of the weights in the end.
+  // The dense and single weights in the order of the kernels; converted to that of the layout at
+  // the end.
   const int lanes = l.planes * l.Y;
   std::vector<double> table(static_cast<std::size_t>(l.n_dense) * lanes, 0.0),
       single(l.n_sparse, 0.0);
   const bool histories = l.histories != nullptr;
   std::vector<double> entered(histories ? l.histories->lanes : 0, 0.0);
-  std::vector<std::int32_t> states;  // of the segments of one sequence
+  std::vector<std::int32_t> states;  // [segments] of the current sequence
   double w = 0.0;
-  // state: of the segment, -1: there is none
+  // state: the state of the segment, or -1 if there are no histories or for a row of planes
   auto add_row = [&](std::int64_t row, int lane, std::int32_t state) {
     for (std::int64_t k = d.dense_ptr[row]; k < d.dense_ptr[row + 1]; ++k) {
       const double value = w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);

@@ -1,4 +1,4 @@
-// The combinations of attribute and label that have a weight.
+// The combinations of attributes with labels, label pairs and label patterns that have a weight.
 #pragma once
 
 #include <memory>
@@ -9,59 +9,65 @@
 
 namespace caesura {
 
-// Pairs that have a weight, in the order of the weights.
+// The combinations that have a weight, in the order of the weights.
 struct Pairs {
-  std::vector<std::int32_t> attribute, label;  // attributes on rows; a label, or Y + a pattern
-  std::vector<std::int32_t> edge_attribute,
-      edge_pair;  // at boundaries; previous * Y + label, or Y * Y + a pattern
-  std::vector<double> frequency, edge_frequency;  // how often they were observed, or empty
+  std::vector<std::int32_t> attribute, label;  // on rows; label: a label, or Y + pattern
+  // At boundaries; edge_pair: previous * Y + label, or Y * Y + pattern.
+  std::vector<std::int32_t> edge_attribute, edge_pair;
+  std::vector<double> frequency, edge_frequency;  // observed frequencies, or empty
 };
 
 struct Choice {
   int Y = 0;
   double min_frequency = 0.0;
-  bool all_states = false;  // every attribute with every label
+  bool all_states = false;  // whether every attribute has a weight with every label
   bool all_transitions = true;
 };
 
-// The pairs that occur in a corpus.  Fills the transitions of `layout` too, and adds to its
-// patterns those that only attributes go with.
+// Returns the combinations that occur in a corpus.  Sets the transitions of `layout`, and adds the
+// patterns that only attributes have weights with to its patterns.
 Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choice,
                      const Planes& planes, Layout& layout);
 
 class Parameters {
  public:
-  // layout: Y, transitions, patterns, starts, ends, bounds and bars; the rest is made here.
+  // layout: must have Y, transitions, patterns, rules, starts, ends, bounds and forbidden pairs;
+  // the rest is set here.
   Parameters(Pairs pairs, Layout layout, Planes planes);
-  // The same weights of rows and edges with other bounds, transitions and starts.
+  // Returns the same row and edge weights with other bounds, transitions and starts.
   std::shared_ptr<Parameters> with(std::vector<std::int32_t> bounds,
                                    std::vector<std::int32_t> transition,
                                    std::vector<std::int32_t> start) const;
 
-  // The same weights where every segmentation keeps rules.  Throws TooLarge.
+  // Returns the same weights with rules that every segmentation must keep.  Throws TooLarge.
   std::shared_ptr<Parameters> with_rules(RuleSet rules) const;
 
   const std::shared_ptr<Layout>& layout() const { return layout_; }
   const Pairs& pairs() const { return pairs_; }
-  // With a folder, the arrays of the design lie in files there.
+  // Translates a corpus into a design.  If `folder` is not null, its arrays are stored in files
+  // there.
   std::shared_ptr<const Design> compile(const Corpus& corpus, Folder folder = nullptr) const;
 
-  // Adds the weights of an attribute on rows to a row of scores, [Y].  One plane, and no patterns.
+  // Adds the weights of an attribute on rows, times `value`, to a row of scores, [Y].  Requires
+  // has_word_rows(), and that the attribute has no weights with patterns.
   void add_weights(std::int32_t attribute, double value, const Weights<double>& w,
                    double* row) const;
-  // Whether the weights of words can be summed in advance.
+  // Whether the scores of words can be precomputed.
   bool has_word_rows() const { return layout_->planes == 1; }
 
-  // Counts of all weights in the labels of some sequences (null: all), each times its weight.
+  // Returns the counts of all weights in the gold segments of the sequences some[0 .. n), or 0 .. n
+  // if `some` is null, each times the weight of its sequence.  Sequences with partial labels are
+  // skipped.
   std::vector<double> count(const Design& design, const Gold& gold, const double* weight,
                             const std::int32_t* some, int n) const;
 
  private:
-  // So many weights make a row of the table: two where a row fits into a cache line.
+  // The least number of weights that make an attribute a row of the table: two if a row fits into a
+  // cache line.
   int least_dense() const { return layout_->planes * layout_->Y <= 8 ? 2 : 3; }
-  static constexpr int kLanes = 16;  // planes are used where a row has no more
+  static constexpr int kLanes = 16;  // the longest row with several planes
   struct Group {
-    std::int32_t first = 0;  // row of the table, or first single weight, or first weight of edges
+    std::int32_t first = 0;  // row of the table, first single weight or first edge weight
     std::int32_t count = 0;
     enum { kSingle, kDense, kPatterns } kind = kSingle;
   };
@@ -74,12 +80,12 @@ class Parameters {
   Pairs pairs_;
   std::shared_ptr<Layout> layout_;
   Planes planes_;
-  std::vector<Group>
-      groups_;  // [attributes] those on another plane than the first are at their base
+  // [attributes] An attribute on another plane than the first belongs to the group of its base.
+  std::vector<Group> groups_;
   std::vector<Group> edge_groups_;          // [attributes], or empty
   std::vector<std::uint16_t> sparse_lane_;  // [single weights]
-  std::shared_ptr<std::vector<std::int32_t>>
-      pattern_state_;  // [single weights], where there are patterns
+  // [single weights], or null if there are no patterns.
+  std::shared_ptr<std::vector<std::int32_t>> pattern_state_;
   std::shared_ptr<const std::vector<std::int32_t>> edge_code_;
 };
 

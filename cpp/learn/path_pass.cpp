@@ -46,7 +46,7 @@ int PathPass::run(const std::int32_t* order, int count, int begin, double second
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
   while (begin < count) {
     step(order[begin++]);
-    if (!std::isfinite(loss)) return count;  // diverged: stop
+    if (!std::isfinite(loss)) return count;  // diverged
     if (begin % 16 == 0 && Clock::now() >= until) break;
   }
   return begin;
@@ -86,14 +86,14 @@ double PathPass::margin(const std::vector<LabelledSegment>& path, int i) const {
   return rule_.kind == PathRule::kArow ? wrong : 0.0;
 }
 
-// ---- steps ----
+// ---- updates ----
 
 void PathPass::change(std::int64_t place, double x) {
   add(place, x);
   if (!sums_.empty()) sums_[place] += static_cast<double>(done_ - 1) * x;
 }
 
-// The rules but for Frank-Wolfe; returns weight h.
+// The updates of all rules except Frank-Wolfe; returns weight h.
 double PathPass::move(int i, double cost) {
   const double* seen = this->seen();
   double score = 0.0, norm = 0.0;
@@ -125,16 +125,18 @@ double PathPass::move(int i, double cost) {
   return weight * h;
 }
 
-// cost - u . w
+// Returns cost - u . w.
 double PathPass::gain(const Plane& plane) const {
   double total = plane.cost;
   for (std::size_t k = 0; k < plane.place.size(); ++k) total -= w_[plane.place[k]] * plane.value[k];
   return total;
 }
 
-// Moves some share from the path with the least gain to that with the most:
-//   as much as  (gain - gain') / (|u - u'|^2 / (2 c2)),  or all of it.
-// False: all that have a share gain the same.
+// Moves share from the path with the least gain to the one with the greatest,
+//
+//   (gain - gain') / (|u - u'|^2 / (2 c2)),  or all of it if that is less.
+//
+// Returns false if all paths that have a share gain the same.
 bool PathPass::pairwise(std::vector<Plane>& planes) {
   std::vector<double> gains;
   for (const Plane& plane : planes) gains.push_back(gain(plane));
@@ -162,8 +164,9 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   return true;
 }
 
-// Pairwise steps between the paths of one sequence, unless there is little to gain; returns how
-// much D could grow by moving all share to the best of them, before the first step.
+// Takes pairwise steps between the paths of one sequence if there is more than `little` to gain.
+// Returns how much D could grow to first order, before the first step, by moving all share to the
+// best path.
 double PathPass::settle(std::vector<Plane>& planes, double little) {
   double most = kMinusInfinity, mean = 0.0;
   for (const Plane& plane : planes) {
@@ -176,7 +179,7 @@ double PathPass::settle(std::vector<Plane>& planes, double little) {
   return most - mean;
 }
 
-// delta: weight (counts(gold) - counts(best)); returns weight h.
+// delta_ has weight (counts(gold) - counts(best)).  Returns weight h.
 double PathPass::frank_wolfe(int i, double cost) {
   std::vector<Plane>& planes = blocks_[i];
   planes.erase(std::remove_if(planes.begin(), planes.end(),
@@ -212,7 +215,7 @@ void PathPass::settle() {
   found_ = 0.0;
 }
 
-// ---- the end of a pass ----
+// ---- state and values ----
 
 void PathPass::finish(const State& state) {
   write(state.w);
@@ -243,7 +246,7 @@ PathPass::Blocks PathPass::blocks() const {
 
 double PathPass::hinge(int n_threads) {
   const auto held = objective_->hold();
-  constexpr int kShards = 32;  // for any number of threads
+  constexpr int kShards = 32;  // fixed, so that the sum does not depend on n_threads
   const std::int64_t n = n_sequences();
   std::vector<double> sums(kShards, 0.0);
   for_each(kShards, n_threads, [&](int s, Workspace& work) {

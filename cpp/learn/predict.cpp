@@ -1,5 +1,5 @@
-// Questions about one encoded sequence under fixed weights: rows of features become scores, which
-// best.hpp and segmental.hpp sweep over.
+// Queries on one encoded sequence with fixed weights: rows of features become scores, on which
+// best.hpp and segmental.hpp run their sweeps.
 #include "learn/best.hpp"
 #include "learn/feature_rows.hpp"
 #include "learn/high_order_best.hpp"
@@ -22,14 +22,15 @@ struct Asking : FeatureRows {
 
   // -- costs of segments ---------------------------------------------------------------------
 
-  // The sites of the sequence with those of costs among them, in their order.
+  // The sites of the sequence merged with those of the costs, in the order of sites.
   struct Merged {
     const Site* sites;
     int count;
   };
-  // A cost is one more exact site, or a part of the one that is there.  x: [rows][c] scores, with
-  // room for a row for each cost; label_of(q): the label of lane q, or -1.  Rows are moved from the
-  // last on, each to its place behind where it was.
+  // Adds the costs of segments to the scores: each cost is added to the row of the exact site with
+  // its span, or becomes a new exact site if there is none.  x: [rows][c] scores, with room for one
+  // more row for each cost.  label_of(q): the label of lane q, or -1.  Rows are moved in descending
+  // order, so that none is overwritten before it has been moved.
   template <class LabelOf>
   Merged merge_costs(real* x, int c, LabelOf label_of) const {
     const int T = length(), own = d.n_sites(i);
@@ -96,7 +97,8 @@ struct Asking : FeatureRows {
         out);
   }
 
-  // The scores of pairs at each boundary, [T][n][n], or those of all boundaries.
+  // Returns the scores of label pairs, [T][n][n], or those of the transitions, [n][n], if they are
+  // the same at all boundaries.
   const real* edge_scores() const {
     if (d.edge_ptr.empty()) return w.log_transition;
     const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(n) * n;
@@ -109,7 +111,8 @@ struct Asking : FeatureRows {
     return out;
   }
 
-  // Both sweeps over a copy of the scores: calls use(kernel) after them.  False: out of range.
+  // Runs the forward and backward pass on a copy of the scores, and then calls use(kernel).
+  // Returns false if a value is out of range.
   template <class Use>
   bool sweep(const real* x, const Asked& asked, Gradient<real>& gradient, real* counts, real* m,
              double* log_z, Use use) const {
@@ -120,8 +123,8 @@ struct Asking : FeatureRows {
     return true;
   }
 
-  // Where the counts of starts and ends go, and those of pairs with and without edges of their own,
-  // where they are wanted; all zero.
+  // Returns a gradient with zeroed counts of starts and ends, of pairs at boundaries with edge
+  // weights (edges) and of other pairs (outer); the arrays that are not requested are null.
   Gradient<real> zero_gradient(bool edges, bool outer) const {
     const std::size_t square = static_cast<std::size_t>(n) * n;
     auto zeros = [&](std::size_t count) {
@@ -139,6 +142,7 @@ struct Asking : FeatureRows {
 
   // -- label histories -----------------------------------------------------------------------
 
+  // Computes the score of entering each history at boundary t from the attributes there.
   void entry_scores(int t, real* out) const {
     const Histories& h = *w.histories;
     const int square = d.Y * d.Y;
@@ -150,13 +154,13 @@ struct Asking : FeatureRows {
     h.add_shorter(out);
   }
 
-  // From numbers of histories to those of states; `none` where there is no state.
+  // Copies values by history to states; lanes without a state get `none`.
   void spread(const real* histories, real none, real* states) const {
     const ArcProgram& p = *w.program;
     for (int q = 0; q < p.lanes; ++q) states[q] = p.history[q] < 0 ? none : histories[p.history[q]];
   }
 
-  // The scores as BestHistory wants them.
+  // Returns the scores in the form that BestHistory needs.
   template <bool kByState>
   real* history_scores() const {
     const int T = length(), rows = n_rows(), lanes = w.program->lanes;

@@ -10,7 +10,7 @@ namespace {
 constexpr int kPasses = 3;
 constexpr std::int64_t kFew = 10000;  // attributes; nothing is gained on smaller corpora
 
-// The frequency of each pair, later the row of its sum.
+// A hash table with the frequency of each pair of adjacent rows, and later the row of its sum.
 class Counter {
  public:
   explicit Counter(std::size_t expected) {
@@ -56,8 +56,8 @@ std::uint64_t pair_of(std::int32_t a, std::int32_t b) {
          static_cast<std::uint32_t>(b);
 }
 
-// One pass over all rows; false if nothing was shared.  Pairs that come less often cost more than
-// they save.
+// Merges frequent pairs in one pass over all rows; returns false if there are none.  Pairs that
+// occur less than `least` times cost more than they save.
 bool pass(Design& d, std::int32_t least) {
   const auto n_rows = static_cast<std::int64_t>(d.dense_ptr.size()) - 1;
   std::vector<std::int32_t> uses(d.table_rows(), 0);
@@ -101,7 +101,7 @@ bool pass(Design& d, std::int32_t least) {
   return d.sums.size() > before;
 }
 
-// The most used rows come first, so that they stay in the cache.
+// Sorts the rows of the table by descending frequency, so that frequent rows stay in the cache.
 void sort_rows(Design& d) {
   const std::int64_t n = d.table_rows();
   std::vector<std::int32_t> uses(n, 0), order(n), place(n);
@@ -125,7 +125,7 @@ void sort_rows(Design& d) {
 void share(Design& d) {
   if (!d.dense_value.empty() || static_cast<std::int64_t>(d.dense.size()) < kFew) return;
   d.dense.resize(d.dense.size() - Design::kAhead);
-  const std::int32_t least = d.planes * d.Y <= 8 ? 12 : 48;  // by the length of a row
+  const std::int32_t least = d.planes * d.Y <= 8 ? 12 : 48;  // depends on the length of a row
   for (int k = 0; k < kPasses && pass(d, least); ++k) {
   }
   sort_rows(d);

@@ -4,7 +4,6 @@
 
 namespace caesura {
 
-// The rows of the best sweep of sequence i: alpha, hat and the scores of tokens and sites.
 RowsWalk::RowsWalk(const Design& d, const Weights<double>& w, int i, const Known& known,
                    const BestTables& tables)
     : w_(w),
@@ -28,7 +27,6 @@ void RowsWalk::terms(const Node& node, std::vector<Term>& out) const {
     closed_terms(t, y, out);
     return;
   }
-  // alpha(t, z), and the transition from z where a segment starts at t
   const double* alpha = tables_.alpha + static_cast<std::ptrdiff_t>(t) * stride_;
   for (int z = 0; z < Y_; ++z) {
     const double value = alpha[z] + (kind == NodeKind::kBegun ? transition(t, z, y) : 0.0);
@@ -44,9 +42,9 @@ int RowsWalk::first_start(int e, int y) const {
   return s;
 }
 
-// hat(s, y) + the score of [s, e) with label y, for all starts, later ones first.  What scores at
-// site [a, b) belongs, by `applies` of lattice.hpp, to the starts s <= a where its start is open,
-// and to s = a alone where it is closed; its end is open, or is e.
+// Appends hat(s, y) + the score of [s, e) with label y for all starts, later ones first.  By
+// `applies` of lattice.hpp, the score of a site [a, b) counts for the starts s <= a if its start is
+// open and for s = a only if it is closed; its end is e, or it is open and before e.
 void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   const int low = first_start(e, y);
   own_.assign(e - low, 0.0);
@@ -56,7 +54,7 @@ void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
     if (site.start < low || (site.end < e && !(site.flags & kOpenEnd))) continue;
     (site.flags & kOpenStart ? passing_ : own_)[site.start - low] += at(tables_.rows, T_ + k, y);
   }
-  // running = sum of the tokens s .. e - 1 and of the sites inside them with an open start
+  // running = sum of the scores of tokens s .. e - 1 and of sites with an open start among them
   double running = 0.0;
   for (int s = e - 1; s >= low; --s) {
     running += at(tables_.rows, s, y) + passing_[s - low];
@@ -65,8 +63,8 @@ void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   }
 }
 
-// The score of a whole segmentation, summed anew with a compensated sum: the same number whatever
-// way of the enumeration led to it.
+// Sums the score again with a compensated sum, so that it does not depend on the order in which the
+// enumeration added it up.
 double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
   Total total;
   segment_at_.resize(T_);
@@ -89,7 +87,7 @@ double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
 }
 
 std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Condition& condition) {
-  constexpr int kFew = 16;  // beyond this the general sweeps are faster
+  constexpr int kFew = 16;  // with more, the general sweeps are faster
   auto is_kept = [&](const std::vector<LabelledSegment>& segments) {
     return condition.kept_by(segments.data(), static_cast<int>(segments.size()), walk.n_labels());
   };

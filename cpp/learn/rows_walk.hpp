@@ -1,4 +1,4 @@
-// The n best segmentations of a first-order model straight from the rows of the best sweep.
+// The n best segmentations of a first-order model, found directly on the rows of the best sweep.
 //
 // This is the graph of walk.hpp without a Problem and without nodes for open segments:
 //
@@ -6,9 +6,9 @@
 //   kClosed(e, y) <- kBegun(s, y) for all starts that a segment of label y may have
 //   kBegun(s, y)  <- kClosed(s, z) for all labels z
 //
-// For the five best of an address it takes a third of the time of the general walk (lines
-// "predict_n_best(5)" of bench/answers.py).  A node of a label without a bound has as many terms as
-// tokens before it, so long sequences go the general way.
+// For the five best segmentations of an address it takes a third of the time of the general walk
+// (lines "predict_n_best(5)" of bench/answers.py).  A node of a label without a bound has as many
+// terms as there are tokens before it, so long sequences are left to the general walk.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@
 
 namespace caesura {
 
-// Longer sequences are not for it, unless all labels have bounds below this.
+// Longer sequences are left to the general walk, unless all labels have bounds below this.
 constexpr int kLongestWalked = 128;
 
 class RowsWalk {
@@ -27,7 +27,7 @@ class RowsWalk {
   RowsWalk(const Design& d, const Weights<double>& w, int i, const Known& known,
            const BestTables& tables);
 
-  // The walker's interface, see paths.hpp and ranking.hpp.
+  // The interface of a walker, see infer/paths.hpp and infer/ranking.hpp.
   Node final() const { return {NodeKind::kFinal, T_, 0}; }
   bool is_start(const Node& node) const { return node.kind == NodeKind::kBegun && node.at == 0; }
   std::uint64_t key(const Node& node) const {
@@ -41,7 +41,7 @@ class RowsWalk {
     return static_cast<int>(at(tables_.previous, start, state));
   }
 
-  // The sum of all scores of a segmentation.
+  // Returns the score of a segmentation, the sum of all potentials that apply.
   double score(const std::vector<LabelledSegment>& segments) const;
   int length() const { return T_; }
   int n_labels() const { return Y_; }
@@ -61,14 +61,14 @@ class RowsWalk {
   const BestTables& tables_;
   const Site* sites_;  // sorted by end
   const int T_, Y_, n_sites_, stride_;
-  mutable std::vector<double> own_, passing_;  // scratch of closed_terms
+  mutable std::vector<double> own_, passing_;  // scratch memory of closed_terms
   mutable std::vector<std::int32_t> segment_at_;
 };
 
-// The best that keeps a condition, if it is among the first few; else none.
+// Returns the best segmentation that satisfies a condition if it is among the first few, else none.
 std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Condition& condition);
 
-// The n best, best first; equal ones in the order of ties.hpp.
+// Returns the n best segmentations, the best first and equal scores in the order of ties.hpp.
 std::vector<Answer> rows_n_best(const RowsWalk& walk, int n);
 
 }  // namespace caesura

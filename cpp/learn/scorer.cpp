@@ -33,8 +33,8 @@ const Condition* condition_of(const Conditions& conditions, int i) {
   return conditions.empty() ? nullptr : conditions[i];
 }
 
-// Whether a value of sequence i is so large that sums of scores may overflow: weights are at most
-// 1e10.  Most attributes have no values, and cost nothing here.
+// Whether sequence i has a value so large that sums of scores may overflow, given that weights are
+// at most 1e10.  Most attributes have no values, for which this check costs nothing.
 bool has_huge_values(const Design& d, int i) {
   constexpr double kHuge = 1e200;
   auto any_huge = [](const Mapped<double>& values, const Mapped<std::int64_t>& ptr,
@@ -56,7 +56,7 @@ bool has_huge_values(const Design& d, int i) {
          any_run(d.edge_run, d.edge_ptr, d.tokens[i], d.length(i));
 }
 
-// Calls work(i, workspace) for each sequence; an InvalidScore names its sequence.
+// Calls work(i, workspace) for each sequence; an InvalidScore is made to name its sequence.
 template <class Work>
 void for_sequences(const Design& d, int n_threads, Work work) {
   for_each(d.n_sequences(), n_threads,
@@ -93,7 +93,8 @@ std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace
   return made;
 }
 
-// The best answer of the fast kernels violates the condition: one of the next usually satisfies it.
+// Finds the best segmentation if the best one of the fast kernels violates the condition; usually
+// one of the next few satisfies it.
 std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Condition& condition,
                                                Workspace& work) const {
   const Known known = condition.known();
@@ -112,7 +113,7 @@ std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Con
 bool Scorer::find_best(const Design& d, int i, const Condition* condition,
                        std::vector<LabelledSegment>& segments, Workspace& work) const {
   const int T = d.length(i);
-  if (T == 0) {  // no segments: only rules about whole segmentations can be broken
+  if (T == 0) {  // only rules about whole segmentations can be violated
     const bool own = condition != nullptr && !condition->rules.empty();
     return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
   }
@@ -182,8 +183,8 @@ Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads,
   return parts.joined();
 }
 
-// Tokens, boundaries and so on from the rows of the fast kernels; potentials are the rows of sites
-// where they score something, as in problem().
+// The posterior from the rows of the fast kernels.  Potentials are the scores of sites that are not
+// zero, as in problem().
 Posterior Scorer::fast_posterior(const Design& d, int i, const Known& known, Workspace& work,
                                  bool* good) const {
   const Weights<double>& w = weights_.view();
@@ -203,7 +204,7 @@ Posterior Scorer::fast_posterior(const Design& d, int i, const Known& known, Wor
   counts.starts = work.doubles(stride);
   counts.ends = work.doubles(stride);
   counts.edges = work.doubles(n_edges + 1);
-  std::fill(counts.boundaries, counts.boundaries + T + 1, 1.0);  // a chain's are all certain
+  std::fill(counts.boundaries, counts.boundaries + T + 1, 1.0);  // a chain has all of them
   *good = predictor().posterior(d, w, i, known, counts, work);
   if (!*good) return {};
   int n_potentials = 0;
@@ -273,7 +274,7 @@ std::vector<double> Scorer::log_partition(const Design& d, int n_threads,
   return out;
 }
 
-// Whether the n best come straight from the rows of the best sweep.
+// Whether the n best segmentations are found directly on the rows of the best sweep.
 bool Scorer::walks(const Design& d, int i) const {
   const std::vector<std::int32_t>& bounds = layout_->bounds;
   auto is_short = [](std::int32_t bound) { return bound > 0 && bound < kLongestWalked; };
@@ -290,7 +291,7 @@ std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_th
     BestTables tables;
     const Condition* condition = condition_of(conditions, i);
     const Known known = condition == nullptr ? Known{} : condition->known();
-    // The general sweeps refuse more than can be given before they are enumerated.
+    // The general sweeps refuse a larger n early if so many answers could not be returned.
     constexpr int kMany = 100'000;
     if (n <= kMany && is_fast(condition) && walks(d, i) &&
         predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {

@@ -1,28 +1,30 @@
-// Forward-backward over segments of any length, for learning: rows of scores in, expected counts
-// out.
+// Forward-backward over segments of any length, for learning: from the scores of rows to their
+// expected counts.
 //
-// The general sweeps work on logarithms and support every query; here all labels share one span,
-// rows are plain numbers with a running scale, and there is one exp for each score.  Where all
-// segments have length 1 and rows are of tokens only, scaled_chain.hpp answers.  With g[e] the
-// product of the factors that all open segments share at e:
+// The general sweeps work on logarithms and support every query.  Here all labels have the same
+// live starts, rows are plain numbers with a running scale, and each score needs a single exp.  If
+// all segments have length 1 and all rows are those of tokens, scaled_chain.hpp is used.  With g[e]
+// the product of the factors that all live segments gain at e, and closing[e] of those that they
+// gain by ending there:
 //
-//   live[s, e] = hat[s] * (all that a segment from s has gained up to e, going on)
+//   live[s, e] = hat[s] * (all that a segment from s gains up to e if it continues)
 //   term[s, e] = live[s, e] * (what it gains by ending at e)
 //   alpha[e]   = sum over s of term[s, e]  +  open[e - 1] g[e] closing[e]
 //   open[e]    = open[e - 1] g[e]  +  sum of live[s, e] over the starts s <= A(e) that join
 //   hat[e]     = transition' alpha[e]
 //
-// A(e) is the last start whose rows have all ended at e: from there on it shares all factors with
-// the earlier ones, so that at most m starts are live at a time.  A step is short where only the
-// start e - 1 is live and joins at once, which holds where no feature spans two tokens.  The
-// backward pass carries probabilities:
+// A(e) is the last start such that all rows from it or from earlier starts end at or before e (see
+// reach.hpp).  Beyond e, segments from these starts gain the same factors; they join the open term,
+// so at most m starts are live at a time.  A step is short if only the start e - 1 is live and
+// joins immediately, as is the case if no feature spans two tokens.  The backward pass propagates
+// probabilities:
 //
-//   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over
-//   e P(s, e)
+//   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e])
+//   begun[s] = sum over e of P(s, e)
 //
-// Returns false where a number leaves the safe range; then the general sweeps must answer.  With
-// features gathered and gradients added up it is 4.0 to 4.5 times as fast as they are (lines
-// "segments counts", L1+L3, of bench/twins.py).
+// Functions return false if a value leaves the safe range; then the general sweeps must answer.
+// Including the gathering of features and the accumulation of gradients, it is 4.0 to 4.5 times as
+// fast as the general sweeps (lines "segments ... counts", L1+L3, of bench/twins.py).
 #pragma once
 
 #include <cmath>
@@ -39,11 +41,11 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Scores of tokens and sites beyond these, and entries of rows below kLeast, go to the general
-// sweeps.
+// Scores of tokens and sites beyond these limits, and entries of rows below kLeast, are left to the
+// general sweeps.
 constexpr real kFarthest = kDouble ? 100 : 60;
 constexpr real kFarthestSite = kDouble ? 30 : 15;
-constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
+constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // replaces 0 in a denominator
 
 inline void fill(real* row, std::ptrdiff_t n, real x) {
   for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, splat(x));
@@ -55,7 +57,7 @@ inline void add(real* row, const real* more, std::ptrdiff_t n) {
   for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
 }
 
-// Adds what is known of token t to its scores.
+// Applies the costs and constraints of token t to its scores.
 inline void apply(const Known& known, int t, int Y, real* scores) {
   if (known.cost != nullptr) {
     for (int y = 0; y < Y; ++y)
@@ -68,15 +70,16 @@ inline void apply(const Known& known, int t, int Y, real* scores) {
   }
 }
 
-// The exps of all scores, in rows of n lanes of which some are used.  Each token lies in just one
-// segment, so its row may be scaled by its maximum.  False: one is out of range.
+// Replaces all scores by their exps.  Rows have n lanes, of which the first `used` hold labels.
+// Each token lies in exactly one segment, so its row can be scaled by its maximum.  Returns false
+// if a score is out of range.
 inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* log_scale) {
   ivec far = ivec{};
   // exp(score[t, q] - max over q of score[t, q]); the maxima are added to ln Z.
-  const int tail = n - W;  // the last vector, with lanes that are not used
+  const int tail = n - W;  // the last vector, which has the unused lanes
   for (int t = 0; t < T; ++t) {
     real* scores = x + static_cast<std::ptrdiff_t>(t) * n;
-    // Lanes beyond `used` may hold anything; they become -inf, so that their exps are 0.
+    // Unused lanes may hold any value; they become -inf, so that their exps are 0.
     const vec last = lanes_in(tail, 0, used) ? load(scores + tail) : splat(-kInfinity);
     vec top = last;
     for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
@@ -90,8 +93,8 @@ inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* l
     }
   }
   real* sites = x + static_cast<std::ptrdiff_t>(T) * n;
-  // Rows of sites are not scaled, for a segmentation may use a site or not.  A score of -inf is out
-  // of range too, so that the general sweeps answer.
+  // Rows of sites are not scaled, because a segmentation may or may not use a site.  A score of
+  // -inf is out of range too and left to the general sweeps.
   for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * n; q += W) {
     const vec score = load(sites + q);
     far |= (score < -kFarthestSite) | (score > kFarthestSite);
@@ -100,10 +103,10 @@ inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* l
   return !any(far);
 }
 
-// What else the backward pass is asked: probabilities of segments, the last of which ends first,
-// and of boundaries.  Null: not wanted.
+// Further results of the backward pass: probabilities of segments, which must have different ends,
+// and of boundaries.  The arrays may be null if they are not needed.
 struct Asked {
-  const LabelledSegment* segments = nullptr;  // [count] by rising end
+  const LabelledSegment* segments = nullptr;  // [count] in ascending order of their ends
   int count = 0;
   double* probabilities = nullptr;  // [count]
   double* boundaries = nullptr;     // [T + 1]
@@ -121,11 +124,12 @@ class Segmental {
         known(known),
         work(workspace) {}
 
-  // ln Z and, where there is a gradient, `weight` times the expected counts: those of rows take
-  // their place, those of pairs, starts and ends are added to the gradient.  Where gradient.outer
-  // is null, pairs are not counted.  False, and nothing added: a number left the safe range.
-  // rows: [T + n_sites][stride] scores; edges: [T][stride * stride] the transitions at each
-  // boundary, which become expected counts too, or null where they are the same everywhere.
+  // Computes ln Z and, if `gradient` is not null, `weight` times the expected counts: those of rows
+  // replace the scores, and those of pairs, starts and ends are added to the gradient.  If
+  // gradient.outer is null, pairs are not counted.  Returns false, with nothing added, if a value
+  // leaves the safe range.  rows: [T + n_sites][stride] scores.  edges: [T][stride * stride] the
+  // transitions at each boundary, which are replaced by expected counts, or null if they are the
+  // same at all boundaries.
   bool run(real* rows, real* edges, double* log_z, real weight = 1,
            Gradient<real>* gradient = nullptr, const Asked* asked = nullptr) {
     x = rows;
@@ -138,12 +142,13 @@ class Segmental {
     return true;
   }
 
-  // Whether all segments have length 1 and rows are of tokens only.
+  // Whether the last run() was over a chain: all segments have length 1 and there are no sites.
   bool is_chain() const { return chain.has_value(); }
 
-  // After run() with a gradient over a chain of tags: the probability that tags of one group say a
-  // segment [s, e). joined: [Y][Y] whether the second of two tags goes on with the segment of the
-  // first, which tags of one group alone do; apart: [stride] all 1, and 1 again afterwards
+  // Returns the probability that the tags of one group spell a segment [s, e), after run() with a
+  // gradient over a chain of tags.  joined: [Y][Y] whether the second of two tags continues the
+  // segment of the first, which is possible within a group only.  apart: [stride] must be all 1,
+  // and is so again afterwards.
   double run_probability(int s, int e, const std::vector<std::int32_t>& group,
                          const std::uint8_t* joined, real* apart) const;
 
@@ -160,20 +165,20 @@ class Segmental {
   real* alpha = nullptr;       // [T + 1][n]
   real* hat = nullptr;         // [T][n]
   real* open = nullptr;        // [T + 1][n]
-  real* step = nullptr;        // [T + 1][n] g[e], with the scale
+  real* step = nullptr;        // [T + 1][n] g[e], including the scale
   real* closing = nullptr;     // [T + 1][n]
   real* terms = nullptr;       // [by e, s][n]
-  real* joined = nullptr;      // [T][n] live[s] when it joins
+  real* joined = nullptr;      // [T][n] live[s] at the end where s joins
   real* live = nullptr;        // [ring][n]
-  std::optional<Spans> spans;  // not of a chain
-  std::int64_t* at = nullptr;  // [T + 1] terms
+  std::optional<Spans> spans;  // not set for a chain
+  std::int64_t* at = nullptr;  // [T + 1] first of the terms that end at e
   int ring = 1;
   double log_scale = 0.0;
-  real mass = 1;        // of the row before, which the next row is divided by
-  double masses = 1.0;  // their product since log_scale was last added to
-  ivec small = ivec{};  // lanes with an entry that is too small
+  real mass = 1;        // of the previous row; the next one is divided by it
+  double masses = 1.0;  // product of the masses since log_scale was last updated
+  ivec small = ivec{};  // lanes in which an entry is too small
   real last_mass = 1;   // alpha[T] . last
-  // Segments of length 1 and rows of tokens only: the loops are much shorter.
+  // Set for a chain, for which the loops are much shorter.
   std::optional<ScaledChain> chain;
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
@@ -187,7 +192,7 @@ class Segmental {
     return w.longest <= 1 && spans->low[e] == e - 1 && (!w.has_open || spans->reach[e] == e - 1) &&
            (k < spans->by_end[e] || sites[k].start == e - 1);
   }
-  // The rows of the sites over the last token alone; where there is none, null.
+  // The rows of the sites over the last token, null where there is none.
   struct Alone {
     real *both, *first, *last, *single;
   };
@@ -215,15 +220,15 @@ class Segmental {
   double pairs_before(int e, int q, const real* factors) const;
 };
 
-// Which starts are live, and where the terms go.
+// Computes which starts are live, and allocates the rows.
 inline void Segmental::prepare() {
   spans.emplace(T, sites, n_sites, w.longest, w.has_open, work);
   ring = spans->ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
   std::int64_t total = 0;
-  // terms are rows by end and start: row at[e] + s - low[e] is term[s, e].  Their number is the sum
-  // over e of e - low[e], at most T times the widest span, and T where only one start is live
-  // at each end.
+  // Row at[e] + s - low[e] of `terms` is term[s, e].  The number of rows is the sum over e of
+  // e - low[e], which is at most T times the widest span, and T if only one start is live at each
+  // end.
   for (int e = 0; e <= T; ++e) {
     at[e] = total;
     total += e - spans->low[e];
@@ -250,8 +255,8 @@ inline bool Segmental::exps() {
   return exponentials(x, T, n_sites, n, w.Y, &log_scale);
 }
 
-// alpha[1], ..., alpha[T] and what goes with them.  With a matrix of transitions without zeros it
-// costs O(T Y (m + Y)), where m starts are live at a time.
+// Computes alpha[1], ..., alpha[T] and the other forward rows.  If no transition is forbidden, the
+// cost is O(T Y (m + Y)), where at most m starts are live at a time.
 inline bool Segmental::sweep() {
   std::memcpy(hat, w.first, sizeof(real) * n);
   if (w.has_open) {
@@ -270,8 +275,8 @@ inline bool Segmental::sweep() {
       short_step<true>(e, a, o);
     else
       short_step<false>(e, a, o);
-    // No segment ends at a forbidden boundary.  At a forced one all end, so that none is live or
-    // open.
+    // No segment ends at a forbidden boundary.  All segments end at a required one, so that none
+    // stays live or in the open term.
     if (known.boundary != nullptr && e < T) {
       if (barred(e)) fill(a, n, 0);
       if (forced(e)) {
@@ -284,7 +289,7 @@ inline bool Segmental::sweep() {
   return !any(small);
 }
 
-// At a short end every site that ends at e is [e - 1, e), one of each kind at most.
+// At a short end, every site that ends at e is [e - 1, e), and there is at most one of each kind.
 inline Segmental::Alone Segmental::alone(int e) const {
   Alone out{};
   for (int k = spans->by_end[e]; k < spans->by_end[e + 1]; ++k) {
@@ -301,14 +306,14 @@ inline Segmental::Alone Segmental::alone(int e) const {
   return out;
 }
 
-// One step where only the start e - 1 is live, and joins at once:
+// A step in which only the start e - 1 is live and joins immediately, in O(Y):
 //
 //   g[e]     = token both / mass
 //   live     = hat[e - 1] g[e] first
 //   alpha[e] = (live single  +  open[e - 1] g[e]) last
 //   open[e]  = live (of labels without a bound)  +  open[e - 1] g[e]
 //
-// It needs neither live nor terms, for the backward pass finds all it needs in hat, open and step.
+// live and terms are not needed, because the backward pass uses only hat, open and step.
 template <bool kOpen>
 inline void Segmental::short_step(int e, real* a, real* o) {
   const real scale = 1 / mass;
@@ -333,15 +338,15 @@ inline void Segmental::short_step(int e, real* a, real* o) {
   }
 }
 
-// One step with any number of live starts, in O((e - low[e]) Y):
+// A step with any number of live starts, in O((e - low[e]) Y):
 //
 //   live[s, e] = live[s, e - 1] g[e] own[s, e],       live[s, s] = hat[s]
 //   term[s, e] = live[s, e] closing[e] exact[s, e] fits[e - s]
 //   alpha[e]   = sum over s of term[s, e]  +  open[e - 1] g[e] closing[e]
 //   open[e]    = open[e - 1] g[e]  +  sum over the starts s that join at e of live[s, e]
 //
-// Starts fall from e - 1 to low[e].  A site [s', e) with an open start multiplies g or closing when
-// s' is reached, which is right for s' and all earlier starts, and for the open ones at the end.
+// Starts descend from e - 1 to low[e].  A site [s', e) with an open start multiplies g or closing
+// when s' is reached, so it counts for s', for all earlier starts and for the open term at the end.
 inline void Segmental::long_step(int e, real* a, real* o) {
   const real scale = 1 / mass;
   real* g = row(step, e);
@@ -356,8 +361,8 @@ inline void Segmental::long_step(int e, real* a, real* o) {
     const real* before = s == e - 1 ? row(hat, s) : l;
     real* term = row(terms, at[e] + s - spans->low[e]);
     const bool joining = joins_at(s, e);
-    // fits[k] is 1 for the labels that may have length k, else 0; beyond the longest bound only
-    // labels without a bound remain, which is what w.open says.
+    // fits[k] is 1 for the labels that may have length k, else 0.  Beyond the largest bound, only
+    // labels without a bound remain, for which w.open is 1.
     const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) * load(g + q);
@@ -370,8 +375,8 @@ inline void Segmental::long_step(int e, real* a, real* o) {
       store(term + q, ended);
       store(a + q, load(a + q) + ended);
     }
-    // open[e] += live[s, e] of labels without a bound, which leave live, so that they count once.
-    // Labels with a bound stay live until they are too long.
+    // open[e] += live[s, e] for labels without a bound, which are removed from live, so that they
+    // count once.  Labels with a bound stay live until they are too long.
     if (joining) {
       real* j = row(joined, s);
       for (int q = 0; q < n; q += W) {
@@ -386,7 +391,7 @@ inline void Segmental::long_step(int e, real* a, real* o) {
   spans->for_starts(
       e, [&](int k) { return row(x, T + k); }, [&](const real* values) { multiply(g, values, n); },
       [&](const real* values) { multiply(close, values, n); }, extend);
-  // All the starts that joined before e: alpha += open g closing, open += open g.
+  // The starts that joined before e: alpha += open g closing, open += open g.
   if (w.has_open && e > 1) {
     const real* before = row(open, e - 1);
     for (int q = 0; q < n; q += W) {
@@ -399,10 +404,10 @@ inline void Segmental::long_step(int e, real* a, real* o) {
   }
 }
 
-// From alpha[e] (and open[e]) to hat[e], and the scale of what comes after.
+// Computes hat[e] from alpha[e], and the scale of the next step from alpha[e] and open[e].
 inline bool Segmental::carry(const real* a, const real* o, int e) {
-  // mass = sum over q of alpha[e][q] + open[e][q].  The next gains are divided by it, so rows
-  // neither overflow nor vanish; ln Z takes the logarithm of the product, once for many rows.
+  // mass = sum over q of alpha[e][q] + open[e][q].  The next gains are divided by it, so that rows
+  // neither overflow nor underflow; its logarithm is added to ln Z, once for many rows.
   vec total = vec{};
   for (int q = 0; q < n; q += W) {
     const vec value = load(a + q);

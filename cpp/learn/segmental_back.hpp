@@ -1,24 +1,25 @@
-// The backward pass of segmental.hpp: expected counts in place of the rows.
+// The backward pass of segmental.hpp, which replaces the rows by expected counts.
 #pragma once
 
 #include "learn/segmental.hpp"
 
 namespace caesura::CAESURA_ISA {
 
-// Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
+// Computes the expected counts of the rows that end at e, and the row e - 1 of ratio and open_back.
+// gathered[s] is P(a segment from s reaches e or beyond).
 //
 //   P(s, e)   = term[s, e] back[e]
 //   ended     = sum over s of P(s, e)              covering = sum over s of gathered[s]
 //   open_back[e - 1] = g[e] (open_back[e] + closing[e] back[e])
 //
-// A site [s', e) counts ended, covering, gathered[s'] or P(s', e), depending on which of its ends
-// are open.  One call costs O((e - low[e]) Y) plus a row for each site that ends at e.
+// The count of a site [s', e) is covering, ended, gathered[s'] or P(s', e), depending on which of
+// its ends are open.  The cost is O((e - low[e]) Y), plus a row for each site that ends at e.
 inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered,
                                  real* sums, real* ratio) {
-  real* ended = sums;         // P(it ends at e), over the starts so far
-  real* covering = sums + n;  // P(it reaches e), over the starts so far
+  real* ended = sums;         // P(a segment ends at e), over the starts so far
+  real* covering = sums + n;  // P(a segment reaches e), over the starts so far
   const real* close = spans->closes ? row(closing, e) : nullptr;
-  // The starts that joined before e have one sum, open[e - 1] g[e]: some end at e, the rest go on.
+  // The starts that joined before e have a single sum, open[e - 1] g[e].
   if (w.has_open && e > 1) {
     const real* o = row(open, e - 1);
     const real* g = row(step, e);
@@ -35,18 +36,17 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
   }
   int k = spans->by_end[e + 1] - 1;
   const int first = spans->by_end[e];
-  // Starts rise from low[e], and the sites that end at e are read from the last to the first, which
-  // is also by rising start.  When s is reached, `ended` and `covering` therefore hold the starts
-  // up to s, which are the ones that a site [s, e) with an open start applies to.
+  // Starts ascend from low[e], and the sites that end at e are read in reverse order, which is also
+  // by ascending start.  When s is reached, `ended` and `covering` therefore hold the starts up to
+  // s, to which a site [s, e) with an open start applies.
   for (int s = spans->low[e]; s < e; ++s) {
     const real* term = row(terms, at[e] + s - spans->low[e]);
     real* g = row(gathered, s & (ring - 1));
     const real* j = joins_at(s, e) ? row(joined, s) : nullptr;
     while (k >= first && sites[k].start < s) --k;
     const bool here = k >= first && sites[k].start == s;
-    // gathered[s] += P(s, e), and where s joins at e also live[s, e] open_back[e] for the ends
-    // after e.  A label that joined earlier has live = 0 and hence term = 0, so it is not counted
-    // twice.
+    // gathered[s] += P(s, e) and, if s joins at e, live[s, e] open_back[e] for the ends after e.
+    // Labels that joined earlier have live = 0 and hence term = 0, so they are not counted twice.
     for (int q = 0; q < n; q += W) {
       const vec p = load(term + q) * load(back + q);
       vec reaching = load(g + q) + p;
@@ -69,7 +69,7 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
       }
     }
   }
-  // A token lies in each segment that covers it, so its count is that over all starts.
+  // A token lies in each segment that covers it, so its count is the sum over all starts.
   std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
   if (w.has_open) {
     // open_back[e - 1] = g[e] (open_back[e] + closing[e] back[e])
@@ -81,21 +81,21 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
     }
   }
   const real *begun = row(gathered, (e - 1) & (ring - 1)), *h = row(hat, e - 1);
-  // ratio[e - 1] = begun[e - 1] / hat[e - 1].  All ends of a segment from e - 1 have been visited
-  // now, so gathered is begun.  Where hat is 0, begun is 0 too, and no 0 / 0 may arise.
+  // ratio[e - 1] = begun[e - 1] / hat[e - 1].  All ends of the segments from e - 1 have been
+  // visited, so gathered is begun.  If hat is 0, begun is 0 too, and 0 / 0 must be avoided.
   for (int q = 0; q < n; q += W)
     store(ratio + q, load(begun + q) / max(load(h + q), splat(kNothing)));
 }
 
-// The same where the start e - 1 is the only one that is live, in one pass over the labels.  With
-// the rows of the sites over token e - 1 called first, last and single:
+// The same if only the start e - 1 is live, in one pass over the labels.  With first, last and
+// single the rows of the sites over token e - 1:
 //
 //   begun / hat[e - 1] = g first (single last back[e]  +  open_back[e])
 //   ended              = hat g first single last back[e]  +  open[e - 1] g last back[e]
 //   covering           = begun  +  open[e - 1] g (last back[e] + open_back[e])
 //
-// where open_back counts only for labels without a bound (w.open).  Sites that are open on both
-// sides are part of g.  back is bounded, so that a product with 0 cannot become NaN.
+// where open_back counts for labels without a bound only (w.open).  Sites that are open on both
+// sides are part of g.  back is clamped, so that its product with 0 is not NaN.
 template <bool kOpen>
 inline void Segmental::short_back(int e, const real* back, real* open_back, real* ratio,
                                   real* begun) {
@@ -107,7 +107,7 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
     const vec stop = on.last != nullptr ? b * load(on.last + q) : b;
     const vec own = on.first != nullptr ? gain * load(on.first + q) : gain;
     vec alone_here = own * (on.single != nullptr ? stop * load(on.single + q) : stop);
-    const vec single = hatted * alone_here;  // P(it is the segment of one token)
+    const vec single = hatted * alone_here;  // P(the segment has one token)
     vec started = single, ended = single, covering = single;
     if (kOpen) {
       const vec on_back = within(load(open_back + q)), going = load(before + q) * gain;
@@ -117,10 +117,10 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
       covering = started + going * (stop + on_back);
       store(open_back + q, gain * (on_back + stop));
     }
-    store(ratio + q, alone_here);  // begun / hat, without a division
+    store(ratio + q, alone_here);  // begun / hat without a division
     store(begun + q, started);
     store(token + q, covering);
-    // Counts replace the factors of the sites.  All factors of these lanes have been read above.
+    // Counts replace the factors of the sites, all of which have been read above in these lanes.
     if (on.both != nullptr) store(on.both + q, covering);
     if (on.first != nullptr) store(on.first + q, started);
     if (on.last != nullptr) store(on.last + q, ended);
@@ -128,7 +128,7 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
   }
 }
 
-// back = transition ratio.  Where each boundary has transitions of its own, they become expected
+// back = transition ratio.  If each boundary has its own transitions, they are replaced by expected
 // counts.
 //
 //   back[e][i]  = sum over j of transition[i, j] ratio[e][j]
@@ -140,8 +140,7 @@ inline void Segmental::pass_back(int e, const real* ratio, real* back, real* tot
     return;
   }
   fill(back, n, 0);
-  // Here m is the matrix of boundary e, [Y][n]; each entry is read once before its count replaces
-  // it.
+  // m: the matrix of boundary e, [Y][n]; each entry is read before its count replaces it.
   for (int i = 0; i < w.Y; ++i) {
     real* m = pairs(e) + i * n;
     const vec a = splat(row(alpha, e)[i]);
@@ -156,11 +155,11 @@ inline void Segmental::pass_back(int e, const real* ratio, real* back, real* tot
   }
 }
 
-// back[T] and the expected last labels.
+// Computes back[T] and the expected last labels.
 //
 //   back[T][q] = weight last[q] / (alpha[T] . last)
 //
-// The division by the last mass turns products with `back` into probabilities, times the weight.
+// Divided by the last mass, products with `back` are probabilities times the weight.
 inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* back) const {
   const real share = weight / last_mass;
   for (int q = 0; q < n; q += W) {
@@ -170,8 +169,8 @@ inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* b
   }
 }
 
-// Segments of length 1 and no sites.  A forbidden boundary would need a longer segment, so that
-// there is no segmentation; the general sweeps report it.
+// Runs ScaledChain for segments of length 1 without sites.  A forbidden boundary would require a
+// longer segment, so nothing is possible; the general sweeps report it.
 inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gradient,
                                  const Asked* asked) {
   for (int e = 1; e < T; ++e) {
@@ -193,7 +192,7 @@ inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gra
     chain->count_edges(edge, gradient->pairs);
   else if (gradient->outer != nullptr)
     chain->add_pairs(gradient->outer);
-  // A segment is one token, whose count is the probability of its label.
+  // A segment is a single token, and its probability is the count of its label.
   for (int k = 0; asked != nullptr && k < asked->count; ++k) {
     const LabelledSegment& segment = asked->segments[k];
     asked->probabilities[k] = row(x, segment.start)[segment.label];
@@ -201,8 +200,8 @@ inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gra
   return true;
 }
 
-// The probability of a segment [s, e), from the rows of the forward pass and from back[e].  A start
-// that has joined the open ones at j has gained joined[s] g[j + 1] ... g[e] since.
+// The probability of a segment [s, e), from the rows of the forward pass and back[e].  If s joined
+// the open term at j, the factor of the segment is joined[s] g[j + 1] ... g[e].
 inline real Segmental::probability(int s, int e, int y, const real* back) const {
   const bool brief = is_short(e);
   const Alone on = brief ? alone(e) : Alone{};
@@ -212,7 +211,7 @@ inline real Segmental::probability(int s, int e, int y, const real* back) const 
     const real begun = times(row(hat, s)[y] * row(step, e)[y], on.first);
     return times(times(begun, on.single), on.last) * back[y];
   }
-  // The start has not joined before e, so its term was kept.
+  // s has not joined before e, so its term is stored.
   if (w.open[y] == 0 || s > spans->reach[e - 1]) {
     return row(terms, at[e] + s - spans->low[e])[y] * back[y];
   }
@@ -250,31 +249,32 @@ inline double Segmental::pairs_before(int e, int q, const real* factors) const {
 
 // The probability of a run over [s, e) in the tags of a group, by a recursion over t from e to s:
 //
-//   now[e - 1][a] = P(a at e - 1, and the tag at e does not go on with it)
-//   now[t - 1][b] = sum over a that go on with b of now[t][a] P(b at t - 1, a at t) / P(a at t)
-//   answer        = sum over a of now[s][a] P(the tag at s - 1 does not lead on to a | a at s)
+//   now[e - 1][a] = P(a at e - 1, and the tag at e does not continue it)
+//   now[t - 1][b] = sum over a that continue b of now[t][a] P(b at t - 1, a at t) / P(a at t)
+//   answer        = sum over a of now[s][a] P(a does not continue the tag at s - 1 | a at s)
 //
-// It costs O((e - s) G^2 + G Y) for a group of G tags.
-// Tags are taken from the last to the first: P(tag of t - 1 | tag of t) is known from both sweeps,
-// so that only probabilities are multiplied.  Tags of other groups are never joined with those of
-// this one: they are summed up in whole vectors, in which `apart` is 0 for the group, and the group
-// tag by tag.
+// It costs O((e - s) G^2 + G Y) for a group of G tags.  Tags are visited from last to first,
+// because P(tag at t - 1 | tag at t) is known from the two passes, so that only probabilities are
+// multiplied.  Tags of other groups never continue tags of this one: they are summed in whole
+// vectors, with `apart` 0 for the group, and the tags of the group one by one.
 inline double Segmental::run_probability(int s, int e, const std::vector<std::int32_t>& group,
                                          const std::uint8_t* joined, real* apart) const {
   const int count = static_cast<int>(group.size());
   for (const std::int32_t tag : group) apart[tag] = 0;
   double *now = work.doubles(count), *before = work.doubles(count);
-  for (int a = 0; a < count; ++a) {  // the tag of token e - 1, after which the segment ends
+  // The tag of token e - 1, after which the segment ends.
+  for (int a = 0; a < count; ++a) {
     now[a] = e == T ? row(x, T - 1)[group[a]] : pairs_after(e, group[a], apart);
     for (int r = 0; e < T && r < count; ++r) {
       if (!joined[group[a] * w.Y + group[r]]) now[a] += pair_probability(e, group[a], group[r]);
     }
   }
-  for (int t = e - 1; t > s; --t) {  // it goes on from token t - 1 to token t
+  // The segment continues from token t - 1 to token t.
+  for (int t = e - 1; t > s; --t) {
     for (int b = 0; b < count; ++b) before[b] = 0.0;
     for (int a = 0; a < count; ++a) {
       const double mass = row(x, t)[group[a]];
-      // A tag of probability 0 adds nothing, and must not be divided by.
+      // A tag of probability 0 contributes nothing, and is no divisor.
       if (now[a] == 0.0 || mass <= 0.0) continue;
       for (int b = 0; b < count; ++b) {
         if (!joined[group[b] * w.Y + group[a]]) continue;
@@ -283,7 +283,7 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
     }
     std::copy(before, before + count, now);
   }
-  // The first token has no tag before it, so that every tag begins a segment there.
+  // The first token has no previous tag, so every tag starts a segment there.
   double total = 0.0;
   for (int a = 0; a < count; ++a) {
     const double mass = row(x, s)[group[a]];
@@ -301,9 +301,9 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
   return total;
 }
 
-// The sweep from T to 1.  At the top of the loop `back` is back[e] and `open_back` is open_back[e];
-// ratio: [T][n], gathered: [ring][n], of which row s is in use for the ends from s + widest to
-// s + 1.
+// The boundaries from T to 1.  At the top of the loop, `back` is back[e] and `open_back` is
+// open_back[e].  ratio: [T][n].  gathered: [ring][n]; row s is in use for the ends from s + widest
+// down to s + 1.
 inline void Segmental::backward(real weight, Gradient<real>& gradient, const Asked* asked) {
   int next = asked == nullptr ? 0 : asked->count;
   real* back = reals(work, n);
@@ -312,15 +312,16 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
   real* gathered = reals(work, static_cast<std::size_t>(ring) * n);
   real* ratio = reals(work, static_cast<std::size_t>(T) * n);
   for (int s = 0; s < ring; ++s) fill(row(gathered, s), n, 0);
-  for (int i = 0; i < n_sites; ++i) {  // those that no segment can reach stay zero
+  // Sites that no segment can reach stay zero.
+  for (int i = 0; i < n_sites; ++i) {
     if (sites[i].start < spans->low[sites[i].end]) fill(row(x, T + i), n, 0);
   }
   fill(open_back, n, 0);
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
     if (e % kPatience == 0) check_interrupt();
-    // No segment ends at a forbidden boundary, and none is open beyond a forced one.  The sweep
-    // forward has cleared alpha and open in the same places.
+    // No segment ends at a forbidden boundary, and none continues beyond a required one.  The
+    // forward pass has cleared alpha and open there.
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);
     if (next > 0 && asked->segments[next - 1].end == e) {
@@ -344,11 +345,11 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
       add(gradient.starts, begun, n);
       break;
     }
-    // The start e - 1 - ring, which comes next to this row of the ring, must find it empty.
+    // The start e - 1 - ring, which uses this row of the ring next, must find it cleared.
     fill(begun, n, 0);
     pass_back(e - 1, r, back, gradient.pairs);
   }
-  // outer += sum over 1 <= e < T of alpha[e] ratio[e]', one product of matrices for all boundaries.
+  // outer += sum over 1 <= e < T of alpha[e] ratio[e]', as one matrix product for all boundaries.
   if (T > 1 && edge == nullptr && gradient.outer != nullptr)
     outer(w.panels, w.n_panels, row(alpha, 1), row(ratio, 1), T - 1, n, gradient.outer);
 }

@@ -69,10 +69,11 @@ void SpanFeatures::add_segments(const std::vector<SegmentPart>& parts, std::uint
   bool here = false, before = false;
   for (SegmentPart part : parts) {
     (part.role == 0 ? here : before) = true;
-    // The last token of the previous segment is the one before this, which does not look back.
+    // The last token of the previous segment is the token before this one; as a part of this
+    // segment it needs no look back.
     if (part.role == 1 && part.said == Said::kLast) part = {0, Said::kBefore, part.column};
     if (part.said == Said::kLabel) {
-      one.labels[part.role] = part.role > 0;  // weights go with the label of this segment anyway
+      one.labels[part.role] = part.role > 0;  // weights are by the label of this segment anyway
     } else {
       one.parts[part.role].push_back(part);
     }
@@ -100,8 +101,7 @@ int SpanFeatures::depth() const {
   return most;
 }
 
-// -- what columns and parts say
-// ------------------------------------------------------------------
+// -- values of columns and parts -----------------------------------------------------------------
 
 std::uint64_t SpanKeys::token(int column, int t) const {
   return t < 0 ? outside(kBefore) : t >= T ? outside(kAfter) : tokens_[column][t];
@@ -140,12 +140,12 @@ std::uint64_t SpanKeys::partial(const std::vector<SegmentPart>& parts, int b, in
   return hash;
 }
 
-// The end of the sequence says the same whatever is asked, but for the token before it.
+// At the end of the sequence every part has the same value, except the token before it.
 std::uint64_t SpanKeys::partial_at(const std::vector<SegmentPart>& parts, int b, int e,
                                    bool beginning, bool end) const {
   if (beginning) return none_of(parts);
   if (!end) return partial(parts, b, e);
-  std::uint64_t hash = outside(kAfter);  // never the key of a segment
+  std::uint64_t hash = outside(kAfter);  // differs from the keys of segments
   for (const SegmentPart& part : parts)
     hash = mix(hash, part.said == Said::kBefore ? token(part.column, T - 1) : outside(kAfter));
   return hash;
@@ -207,8 +207,7 @@ void SpanKeys::learn_texts(const SegmentTemplate& one, const LabelledSegment* he
   }
 }
 
-// -- one sequence
-// --------------------------------------------------------------------------------
+// -- keys of one sequence ------------------------------------------------------------------------
 
 void SpanKeys::prepare(const SpanModel& model, const SpanCorpus& corpus, int sequence,
                        int longest) {
@@ -299,7 +298,7 @@ void SpanKeys::find_tokens(const SpanModel& model) {
   }
 }
 
-// Each text goes on the one that is a token shorter.
+// The hash of a text extends that of the text that is one token shorter.
 void SpanKeys::hash_texts(const SpanModel& model) {
   const std::size_t n = model.features.text_columns.size();
   texts_.resize(n);

@@ -1,18 +1,18 @@
-// Features of whole segments and of the segments before them, as keys.
+// Features of whole segments and of the segments before them, identified by hashed keys.
 //
 //   columns of tokens --> SpanCorpus
-//   SpanFeatures x one sequence --> SpanKeys: rows of weights for places, spans and pairs of spans
+//   SpanFeatures x one sequence --> SpanKeys: rows of weights for tokens, spans and pairs of spans
 //
-// What a segmentation scores is the sum over its segments j of
+// The score of a segmentation is the sum over its segments j of
 //
 //   w . phi(x, segment j)                          templates of tokens, features of segments
 //   w . phi(x, segments j - 1, j)                  pairs: previous.text & this.text
 //   w . phi(x, segments j - 2, j - 1, j)           triples
 //   transition[label j - 1, label j]
 //
-// and of one more term for the end: a template that looks at this segment and at one before it also
-// fires where `this` is the end of the sequence, as it fires at the first segment, where `previous`
-// is the beginning.  Search, ln Z and marginals all count both.
+// plus one more term for the end: a template that looks at this segment and at an earlier one also
+// fires with the end of the sequence as `this`, just as it fires at the first segment with the
+// beginning as `previous`.  Search, ln Z and marginals all include both.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 
 namespace caesura {
 
-// The values that a part of a template can have; in the order of caesura/features/lookback.py.
+// The possible values of a part of a template, in the order of caesura/features/lookback.py.
 enum class Said : std::uint8_t { kText, kLength, kFirst, kLast, kBefore, kAfter, kLabel };
 
 struct SegmentPart {
@@ -36,13 +36,13 @@ struct SegmentPart {
   int column;
 };
 
-// Where the attribute of a template of tokens counts for the segment [b, e), its anchor being t.
+// When an attribute of a token template with the anchor t counts for the segment [b, e).
 enum class GroupKind : std::uint8_t {
   kRange,   // b + low <= t < e - high
   kStart,   // t == b, and the segment has `low` tokens or more
   kEnd,     // t == e - 1, and the segment has `low` tokens or more
   kSingle,  // t == b == e - 1
-  kEdge     // t == b > 0; its key goes with the label before too
+  kEdge     // t == b > 0; the key includes the previous label
 };
 struct Group {
   GroupKind kind;
@@ -70,14 +70,14 @@ struct TokenTemplate {
   std::uint64_t salt;
 };
 
-// A template of segments.  Its key is salt x this x previous x earlier, each the hash of its parts.
+// A template of segments.  Its key is a hash of the salt and of the parts of each role.
 struct SegmentTemplate {
   std::vector<SegmentPart> parts[3];  // by role
   std::uint64_t salt;
-  bool fires_at_end = false;  // it looks at this segment and at one before it
-  bool by_start = false;      // of this segment it sees where it starts, nothing else
-  bool by_end = false;        // of this segment it sees where it ends, nothing else
-  bool labels[3] = {};        // whether it sees the label of a segment before this one
+  bool fires_at_end = false;  // whether it looks at this segment and at an earlier one
+  bool by_start = false;      // of this segment, it sees only where it starts
+  bool by_end = false;        // of this segment, it sees only where it ends
+  bool labels[3] = {};        // whether it sees the label of an earlier segment
   int depth() const {
     return !parts[2].empty() || labels[2] ? 2 : (!parts[1].empty() || labels[1]);
   }
@@ -88,28 +88,28 @@ struct SpanFeatures {
   bool boundary_weights = true;
   std::vector<Group> groups;
   std::vector<TokenTemplate> tokens;
-  std::vector<SegmentTemplate> spans;   // depth 0
-  std::vector<SegmentTemplate> joints;  // that see no more of this segment than where it starts
-  std::vector<SegmentTemplate> pairs;   // the others
-  std::vector<int> text_columns;        // whose texts are looked at
-  bool sees_everything = false;  // a feature written by the user looks at all segments before
+  std::vector<SegmentTemplate> spans;   // of depth 0
+  std::vector<SegmentTemplate> joints;  // of depth 1 or 2 and by_start
+  std::vector<SegmentTemplate> pairs;   // the other templates of depth 1 or 2
+  std::vector<int> text_columns;        // columns whose texts are used
+  bool sees_everything = false;         // whether a user-written feature sees all earlier segments
 
   void add_tokens(std::vector<Part> parts, Place place, std::uint64_t salt);
-  // Raises no error: the caller has checked roles and columns.
+  // Does not raise errors: the caller has checked roles and columns.
   void add_segments(const std::vector<SegmentPart>& parts, std::uint64_t salt);
-  // How many segments before this one are looked at.
+  // Returns the number of earlier segments that are looked at, or kEverything.
   int depth() const;
-  static constexpr std::size_t kMostPairs = 64;  // of templates in `joints`, and in `pairs`
+  static constexpr std::size_t kMostPairs = 64;  // of the templates in `joints`, and in `pairs`
   static constexpr int kEverything = 1 << 20;
 };
 
-// Sequences as columns of hashes.
+// A corpus as columns of hashes.
 struct SpanCorpus {
   struct Values {
-    std::vector<std::int64_t> ptr;  // [tokens + 1], or empty: one value for each token
+    std::vector<std::int64_t> ptr;  // [tokens + 1], or empty if each token has one value
     std::vector<std::int32_t> ids;
-    std::vector<double> weights;        // or empty: all are 1
-    std::vector<std::uint64_t> hashes;  // of the values, by id
+    std::vector<double> weights;        // empty if all are 1
+    std::vector<std::uint64_t> hashes;  // [ids]
     std::uint64_t hash(std::int32_t id) const {
       return id < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(id)) : hashes[id];
     }
@@ -120,7 +120,7 @@ struct SpanCorpus {
     std::uint64_t key;
     double value;
     bool applies(int b, int e) const { return caesura::applies(start, end, flags, b, e); }
-    // Calls visit(b, e) for the spans of at most L of T tokens to which it applies.
+    // Calls visit(b, e) for the spans of at most L tokens, in a sequence of T, to which it applies.
     template <class Visit>
     void for_spans(int T, int L, Visit visit) const {
       for (int b = flags & kOpenStart ? std::max(0, end - L) : start; b <= start; ++b) {
@@ -132,41 +132,41 @@ struct SpanCorpus {
   std::vector<std::int64_t> offsets{0};  // [sequences + 1]
   std::vector<Values> columns;
   std::vector<std::int64_t> fired_ptr{0};  // [sequences + 1]
-  std::vector<Fired> fired;                // by start in each sequence
+  std::vector<Fired> fired;                // sorted by start within a sequence
 
   int n_sequences() const { return static_cast<int>(offsets.size()) - 1; }
   int length(int i) const { return static_cast<int>(offsets[i + 1] - offsets[i]); }
 };
 
-// A feature written by the user: keys of a segment after all segments before it.
+// A user-written feature: the keys of a segment given all segments before it.
 struct Incremental {
   virtual ~Incremental() = default;
   virtual void keys(int sequence, const std::vector<LabelledSegment>& before,
                     const LabelledSegment& segment, std::vector<std::uint64_t>& out) = 0;
 };
 
-// A model: declared features, keys with rows of weights, and what is possible.
+// A model: features, keys with rows of weights, and the weights.
 struct SpanModel {
   SpanFeatures features;
   KeyTable table;
-  std::vector<HashBits> texts;   // [text columns] texts of spans that are in some key
+  std::vector<HashBits> texts;   // [text columns] the texts of spans that occur in some key
   Table<double> w;               // [rows][labels]
-  std::vector<double> weighted;  // [rows][labels] sum of the updates, each times its date; or empty
-  double date = 0.0;             // examples seen
+  std::vector<double> weighted;  // [rows][labels] sum of date times update, or empty
+  double date = 0.0;             // number of examples seen
 };
 
-// What is possible.
+// The constraints and biases of labels.
 struct SpanRules {
-  std::vector<std::int32_t> bounds;                    // [Y] longest segment, 1 or more
+  std::vector<std::int32_t> bounds;                    // [Y] longest segment, at least 1
   std::vector<std::uint8_t> barred;                    // [Y][Y]
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
-  std::vector<double> bias;                            // [Y] added to every segment of a label
+  std::vector<double> bias;  // [Y] added to the score of every segment of a label
 };
 
-// The keys of one sequence, and the rows of those that the model has.
+// The keys of one sequence, and their rows in the model.
 class SpanKeys {
  public:
-  struct At {  // a row that counts for segments by a group, its anchor being t
+  struct At {  // a row that counts for the segments to which the group applies
     std::int32_t group, t, row;
     double value;
   };
@@ -181,10 +181,10 @@ class SpanKeys {
     std::int32_t span, row;
   };
 
-  // Looks for the keys of everything but pairs.
+  // Finds the rows of all keys except those of pairs and triples.
   void prepare(const SpanModel& model, const SpanCorpus& corpus, int sequence, int longest);
 
-  // Frees the memory that `for_pairs` and similar functions need.
+  // Frees the hashes that for_pairs() and similar functions need.
   void forget_hashes();
 
   int T = 0, L = 0;
@@ -197,9 +197,10 @@ class SpanKeys {
   std::vector<Fire> fires;
   std::vector<Of> of;
 
-  // Calls visit(key) for each template of pairs and triples that may have a row, or only of those
-  // that do not depend on where this segment ends.  Spans are -1 for the beginning; `label` is the
-  // label of the previous segment, `label2` that of the one before.
+  // for_pairs() calls visit(key) for each template of `pairs` whose texts may all occur in a key,
+  // and for_joints() for each such template of `joints`, whose keys do not depend on where this
+  // segment ends.  A span of -1 stands for the beginning.  label, label2: the labels of the
+  // previous and of the earlier segment.
   template <class Visit>
   void for_pairs(int span, int previous, int label, int earlier, int label2, Visit visit) const {
     std::uint64_t alive = alive_[0][span];
@@ -220,7 +221,7 @@ class SpanKeys {
       visit(joint_key(f, start, previous, label, earlier, label2));
     }
   }
-  // Calls visit(key) for the templates that fire where `this` is the end of the sequence.
+  // Calls visit(key) for the templates that fire at the end of the sequence.
   template <class Visit>
   void for_ends(int previous, int label, int earlier, int label2, Visit visit) const {
     for (const auto* some : {&features_->spans, &features_->joints, &features_->pairs})
@@ -228,8 +229,8 @@ class SpanKeys {
         if (one.fires_at_end) visit(end_key(one, previous, label, earlier, label2));
   }
 
-  // Calls visit(key, value) for everything that a segment says in its context but transitions.
-  // `learn`: the texts in these keys become known.
+  // Call visit(key, value) for all features of a segment, or of the end, in its context, except
+  // transitions.  If `learn` is not null, the texts in these keys are added to its texts.
   template <class Visit>
   void for_segment(const LabelledSegment& segment, const LabelledSegment* previous,
                    const LabelledSegment* earlier, SpanModel* learn, Visit visit) const;
@@ -239,7 +240,7 @@ class SpanKeys {
 
  private:
   using Hashes = std::vector<std::uint64_t>;
-  std::uint64_t token(int column, int t) const;  // what a column says of a token
+  std::uint64_t token(int column, int t) const;  // the hash of the values of a token
   std::uint64_t said(const SegmentPart& part, int b, int e) const;
   std::uint64_t partial(const std::vector<SegmentPart>& parts, int b, int e) const;
   std::uint64_t partial_at(const std::vector<SegmentPart>& parts, int b, int e, bool beginning,
@@ -253,7 +254,7 @@ class SpanKeys {
     const std::uint64_t q = earlier < 0 ? none_of(one.parts[2]) : earlier_of(f, earlier);
     return finished(one, here, p, label, q, label2);
   }
-  // What a segment says that is not there.
+  // The hash of a segment before the beginning.
   static std::uint64_t none_of(const std::vector<SegmentPart>& parts) {
     return parts.empty() ? kNothing : kBeginning;
   }
@@ -286,18 +287,19 @@ class SpanKeys {
   static constexpr std::uint64_t kBeginning = 0x6265676e, kNothing = 0x65787477;
   const SpanFeatures* features_ = nullptr;
   const SpanCorpus* corpus_ = nullptr;
-  std::int64_t first_ = 0;  // token of the corpus
+  std::int64_t first_ = 0;  // first token in the corpus
   std::int64_t first_fired_ = 0, last_fired_ = 0;
-  int n_spans_ = 0;                  // T * L; some of them leave the sequence
+  int n_spans_ = 0;                  // T * L, including spans beyond the end of the sequence
   std::vector<Hashes> tokens_;       // [columns][T]
-  std::vector<std::uint8_t> plain_;  // [columns] one value for each token, without a weight
+  std::vector<std::uint8_t> plain_;  // [columns] whether each token has one value without a weight
   std::vector<Hashes> texts_;        // [text columns][spans]
-  std::vector<std::vector<std::uint8_t>> known_;  // [text columns][spans] the text may be in a key
-  Hashes this_, previous_, earlier_;              // [pairs][spans]
-  std::vector<std::uint64_t> alive_[3];           // [spans] by role: bits of `pairs`
-  std::vector<std::uint64_t> joint_alive_[2];     // [spans] of the previous and the earlier segment
-  Hashes joint_previous_, joint_earlier_;         // [joints][spans]
-  Hashes joint_this_;                             // [joints][T]
+  // [text columns][spans] whether the text may occur in a key.
+  std::vector<std::vector<std::uint8_t>> known_;
+  Hashes this_, previous_, earlier_;           // [pairs][spans]
+  std::vector<std::uint64_t> alive_[3];        // [spans] by role: a bit for each of `pairs`
+  std::vector<std::uint64_t> joint_alive_[2];  // [spans] the same for `joints`, by role - 1
+  Hashes joint_previous_, joint_earlier_;      // [joints][spans]
+  Hashes joint_this_;                          // [joints][T]
   struct Pending {
     std::uint64_t key;
     std::int32_t a, b;
@@ -306,8 +308,8 @@ class SpanKeys {
   std::vector<Pending> pending_;
 };
 
-// Keys of transitions: from a label, from the beginning (-1); to the end, whose weight stands in
-// the first column.
+// Keys of transitions from a label, or from the beginning (-1), and to the end; the weight of the
+// latter is in the first column.
 std::uint64_t transition_key(int previous);
 std::uint64_t ending_key(int last);
 

@@ -1,4 +1,4 @@
-// The span graph of features that look back at one segment, and log-likelihood on it.
+// The span graph of features that look back at one segment, and the log-likelihood on it.
 #include <algorithm>
 #include <cmath>
 
@@ -110,7 +110,7 @@ SpanObjective::SpanObjective(std::shared_ptr<SpanModel> model,
       sample_weight_(std::move(sample_weight)) {
   const int n = corpus_->n_sequences(), Y = model_->features.n_labels;
   const int longest = *std::max_element(rules_.bounds.begin(), rules_.bounds.end());
-  // Weights are those of what the gold segmentations say.
+  // Only the features of the gold segmentations have weights.
   std::vector<double> counts, often;
   std::vector<std::uint8_t> seen;  // values may add up to 0
   SpanKeys keys;
@@ -169,7 +169,7 @@ double SpanObjective::evaluate(const double* w, int n_threads, double* gradient)
   return total;
 }
 
-// weight_i ln Z_i; adds weight_i E[phi] to the gradient:
+// Returns weight_i ln Z_i and adds weight_i E[phi] to the gradient:
 //
 //   d ln Z / d w = sum over spans and arcs of P(span) phi(span) + P(arc) phi(arc)
 double SpanObjective::add(int i, const double* w, Workspace& work, double* gradient) const {
@@ -190,7 +190,7 @@ double SpanObjective::add(int i, const double* w, Workspace& work, double* gradi
     const int n = made.node[at(span, y)];
     return n < 0 ? 0.0 : c * p.spans[n];
   };
-  // reached[g][t][y]: expected number of segments labelled y for which the anchor t counts
+  // reached[g][t][y]: expected number of segments with label y to which group g applies at anchor t
   std::vector<double> reached(features.groups.size() * T * Y);
   for (int b = 0; b < T; ++b) {
     for (int e = b + 1; e <= std::min(b + L, T); ++e) {

@@ -1,4 +1,4 @@
-// The parts of SpanKeys that are templates of what is done with a key.
+// The member templates of SpanKeys, which visit keys.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 namespace caesura {
 
-// One value of each part, and the product of their weights.
+// Visits the key of every combination of one value of each remaining part, with the product of the
+// values' weights.
 template <class Visit>
 void SpanKeys::combinations(const TokenTemplate& one, int t, std::size_t part, std::uint64_t key,
                             double value, Visit& visit) const {
@@ -26,7 +27,7 @@ void SpanKeys::combinations(const TokenTemplate& one, int t, std::size_t part, s
   }
 }
 
-// Calls visit(key, value) for what a template of tokens says with its anchor at t.
+// Calls visit(key, value) for the keys of a token template with the anchor t.
 template <class Visit>
 void SpanKeys::for_anchor(const TokenTemplate& one, int t, Visit visit) const {
   combinations(one, t, 0, one.salt, 1.0, visit);

@@ -13,8 +13,7 @@ int longest_of(const SpanRules& rules) {
 
 }  // namespace
 
-// -- the averaged perceptron
-// ---------------------------------------------------------------------
+// -- averaged perceptron -------------------------------------------------------------------------
 
 SpanPerceptron::SpanPerceptron(std::shared_ptr<SpanModel> model,
                                std::shared_ptr<const SpanCorpus> corpus, SpanGold gold,
@@ -50,7 +49,7 @@ int SpanPerceptron::run(const std::int32_t* order, int count, int begin, double 
   return at;
 }
 
-// w += phi(gold prefix) - phi(best in the agenda there)
+// w += phi(gold prefix) - phi(best prefix), at the boundary that the update method selects
 void SpanPerceptron::learn(int i, Incremental* own) {
   keys_.prepare(*model_, *corpus_, i, longest_);
   scores_.of(*model_, keys_, *corpus_, rules_, model_->w.data());
@@ -60,7 +59,7 @@ void SpanPerceptron::learn(int i, Incremental* own) {
   if (against.item >= 0 && sample_weight_[i] > 0.0) {
     const std::vector<LabelledSegment> found = search_.path(against.item);
     const std::vector<LabelledSegment> right(gold_[i].begin(), gold_[i].begin() + against.n_gold);
-    std::size_t same = 0;  // segments that both begin with say the same
+    std::size_t same = 0;  // shared first segments have the same features
     while (same < found.size() && same < right.size() && found[same].end == right[same].end &&
            found[same].label == right[same].label)
       ++same;
@@ -87,8 +86,8 @@ void SpanPerceptron::add(const std::vector<LabelledSegment>& segments, std::size
   }
 }
 
-// The average of w over the examples is w - weighted / date, where each update counts times the
-// date when it was made: no weight is touched but when it changes.
+// The average of w over the examples is w - weighted / date, where `weighted` is the sum of each
+// update times the date at which it was made; so each weight is written only when it changes.
 void SpanPerceptron::add(std::uint64_t key, int label, double by) {
   const std::size_t Y = model_->features.n_labels;
   const std::size_t row = model_->table.add(key);
@@ -119,8 +118,7 @@ SpanModel SpanPerceptron::averaged() const {
   return out;
 }
 
-// -- answers
-// -------------------------------------------------------------------------------------
+// -- queries -------------------------------------------------------------------------------------
 
 SpanScorer::SpanScorer(std::shared_ptr<const SpanModel> model, SpanRules rules, int k)
     : model_(std::move(model)), rules_(std::move(rules)), k_(k), longest_(longest_of(rules_)) {}
@@ -195,8 +193,8 @@ std::vector<SpanPosterior> SpanScorer::posterior(const SpanCorpus& corpus, bool 
 
 namespace {
 
-// A chain's graph in which the tags of [start, end) are a segment of a label, and nothing else is
-// barred: what ln Z loses is the logarithm of the segment's probability.
+// Returns the graph of a chain restricted to the paths on which the tags of [start, end) spell this
+// segment.  The decrease of ln Z is minus the logarithm of the segment's probability.
 SpanGraphInput saying(const PairGraph& made, const LabelledSegment& segment,
                       const Reading& reading) {
   SpanGraphInput out = made.input;

@@ -1,11 +1,12 @@
-// Learning and answering with features that look back: the agenda, and the span graph.
+// Learning and prediction with features that look back: agenda search and the span graph.
 //
-//   SpanCorpus, SpanModel --> SpanKeys, SpanScores --> SpanSearch         the best, and perceptrons
-//                                                 \--> span graph        ln Z, marginals, n-best,
-//                                                                        samples, log-likelihood
+//   SpanCorpus, SpanModel --> SpanKeys, SpanScores --> SpanSearch    best path, perceptrons
+//                                                 \--> span graph    ln Z, marginals, n-best,
+//                                                                    samples, log-likelihood
 //
-// The graph has a node for each labelled span and an arc for each two that are adjacent, so it
-// serves features of pairs; those of triples and of everything before have the agenda alone.
+// The graph has a node for each labelled span and an arc for each two adjacent spans, so it
+// supports features of pairs; features of triples and of all earlier segments require the agenda
+// search.
 #pragma once
 
 #include <memory>
@@ -20,27 +21,27 @@ namespace caesura {
 
 using SpanGold = std::vector<std::vector<LabelledSegment>>;
 
-// Rows of pairs of adjacent spans, all of those of a sequence.
+// The rows of all pairs of adjacent spans of a sequence.
 struct SpanPairs {
   struct Pair {
-    std::int32_t previous, span, label, row;  // label: of the previous span, -1 for all
+    std::int32_t previous, span, label, row;  // label: of the previous span, or -1 for any
     double value;
   };
   struct End {
-    std::int32_t span, label, row;  // of spans that end the sequence
+    std::int32_t span, label, row;  // of a span at the end of the sequence
   };
   std::vector<Pair> pairs;
-  std::vector<SpanKeys::Of> firsts;  // of spans that begin the sequence
+  std::vector<SpanKeys::Of> firsts;  // of spans at the beginning of the sequence
   std::vector<End> ends;
 
   void find(const SpanModel& model, const SpanKeys& keys);
 };
 
-// The span graph of one sequence, and which weight each of its arcs has.
+// The span graph of one sequence, and the weight of each arc.
 struct PairGraph {
   SpanGraphInput input;
-  std::vector<std::int32_t> node;    // [spans][Y] place in input.spans, or -1
-  std::vector<std::int64_t> weight;  // [arcs] row * Y + label
+  std::vector<std::int32_t> node;    // [spans][Y] index into input.spans, or -1
+  std::vector<std::int64_t> weight;  // [arcs] index of its weight: row * Y + label
   std::vector<double> value;         // [arcs]
 
   void of(const SpanKeys& keys, const SpanPairs& pairs, const SpanScores& scores, const double* w);
@@ -50,11 +51,12 @@ struct PairGraph {
 struct SpanPosterior {
   int T = 0, L = 0, Y = 0;
   double log_z = kMinusInfinity, entropy = 0.0;
-  std::vector<double> spans;  // [T][L][Y] of the segment that starts at b and has k + 1 tokens
+  std::vector<double> spans;  // [T][L][Y] of the segment [b, b + k + 1)
   std::vector<double> transitions, starts, ends;
 };
 
-// Negative log-likelihood and its gradient, for the weights that the gold segmentations have.
+// The negative log-likelihood and its gradient, for the weights of the features of the gold
+// segmentations.
 class SpanObjective {
  public:
   SpanObjective(std::shared_ptr<SpanModel> model, std::shared_ptr<const SpanCorpus> corpus,
@@ -62,9 +64,9 @@ class SpanObjective {
                 int n_threads);
   std::int64_t size() const { return static_cast<std::int64_t>(place_.size()); }
   int n_sequences() const { return corpus_->n_sequences(); }
-  // - sum_i weight_i ln P(gold_i)
+  // Returns - sum_i weight_i ln P(gold_i), and writes its gradient.
   double evaluate(const double* w, int n_threads, double* gradient) const;
-  // Writes weights into the model.
+  // Writes the weights into the model.
   void put(const double* w) const;
 
  private:
@@ -80,8 +82,8 @@ class SpanObjective {
   SpanRules rules_;
   std::vector<double> sample_weight_;
   std::vector<Sequence> sequences_;
-  std::vector<double> counts_;       // [size] of the gold segmentations
-  std::vector<std::int64_t> place_;  // [size] in the model's weights
+  std::vector<double> counts_;       // [size] weighted counts of the gold segmentations
+  std::vector<std::int64_t> place_;  // [size] index into the weights of the model
 };
 
 // The averaged perceptron.
@@ -94,18 +96,18 @@ class SpanPerceptron {
     int sequence, left_at, boundary;
     double violation;
   };
-  // Goes through sequences from `begin` on until they are done or `seconds` have passed; returns
-  // where to go on.
+  // Takes a step for each of order[begin .. count), until all are done or `seconds` have passed.
+  // Returns the position where the next call should begin.  own: the user-written feature, or null.
   int run(const std::int32_t* order, int count, int begin, double seconds, Incremental* own);
-  // The model with averaged weights, without rows of zeros.
+  // Returns the model with averaged weights, without rows of zeros.
   SpanModel averaged() const;
-  // What the averages need beside the weights: sums of all changes times their dates, and the date.
+  // What the averages need in addition to the weights: the sum of date times change, and the date.
   const std::vector<double>& sums() const { return model_->weighted; }
   double date() const { return model_->date; }
   void resume(std::vector<double> sums, double date, std::int64_t updates);
 
   std::int64_t updates = 0, early = 0;
-  std::vector<Step> log;  // of the last run, where it was asked for
+  std::vector<Step> log;  // of the last run, if keep_log is set
   bool keep_log = false;
 
  private:
@@ -126,7 +128,7 @@ class SpanPerceptron {
   SpanSearch search_;
 };
 
-// A trained model with what is possible, which answers about sequences.
+// A trained model with constraints, for queries on sequences.
 class SpanScorer {
  public:
   SpanScorer(std::shared_ptr<const SpanModel> model, SpanRules rules, int k);
@@ -140,10 +142,10 @@ class SpanScorer {
   std::vector<std::vector<Answer>> n_best(const SpanCorpus&, int n, int n_threads) const;
   std::vector<std::vector<Answer>> samples(const SpanCorpus&, int n, std::uint64_t seed,
                                            int n_threads) const;
-  // The score of a segmentation, and what the search did.
+  // score() returns the score of a segmentation; tally() returns the cost of the search.
   double score(const SpanCorpus&, int i, const std::vector<LabelledSegment>& segments) const;
   SearchTally tally(const SpanCorpus&, int i) const;
-  // Keys of everything that a segmentation says: key, label, value.
+  // The features of a segmentation: key, label, value.
   struct Said {
     std::uint64_t key;
     std::int32_t label;
@@ -163,7 +165,8 @@ class SpanScorer {
   int k_, longest_;
 };
 
-// Calls visit(key, label of the weight, value) for all that a segmentation says, from a segment on.
+// Calls visit(key, label of the weight, value) for all features of a segmentation from segment
+// `from` on; whole: including those of the end.
 template <class Visit>
 void for_path(const SpanKeys& keys, const SpanFeatures& features,
               const std::vector<LabelledSegment>& segments, std::size_t from, bool whole,

@@ -6,8 +6,8 @@
 #include "lattice/lattice.hpp"
 
 namespace caesura {
-// span(b, e, y) = bias[y] + sum of the rows that apply.  What opens to the right is added once for
-// each start and carried on as e grows, so nothing is subtracted.
+// span(b, e, y) = bias[y] + sum of the rows that apply.  Rows with an open end are added once for
+// each start and carried over as e grows, so nothing is subtracted.
 void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorpus& corpus,
                     const SpanRules& rules, const double* w) {
   const SpanFeatures& features = model.features;
@@ -21,9 +21,9 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
     double* to = groups_.data() + (static_cast<std::size_t>(one.group) * T + one.t) * Y;
     for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
   }
-  // spans[b, e][y] = running[y] + what counts for [b, e) alone, [T L][Y].  Each group says which of
-  // its tokens joins at e, the anchor t: one of a range inside the segment, its first or its last
-  // token, or the only one.
+  // spans[b, e][y] = running[y] + what counts for [b, e) only, [T L][Y].  Each group determines the
+  // anchor t of the token that is added at e: a token of a range inside the segment, its first or
+  // last token, or its only one.
   spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
   running_.resize(Y);
   for (int b = 0; b < T; ++b) {
@@ -33,8 +33,8 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
       for (std::size_t g = 0; g < G; ++g) {
         const Group& group = features.groups[g];
         const double* from = groups_.data() + g * T * Y;
-        int t = -1;           // the anchor that counts
-        bool carried = true;  // also for longer segments from b
+        int t = -1;           // the anchor to add, or -1
+        bool carried = true;  // whether longer segments from b have it too
         if (group.kind == GroupKind::kRange) {
           if (e - 1 - group.high >= b + group.low) t = e - 1 - group.high;
         } else if (group.kind == GroupKind::kStart) {
@@ -53,8 +53,8 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
       for (int y = 0; y < Y; ++y) to[y] += running_[y];
     }
   }
-  // Features of segments that fire on [start, end), with open ends (flags): every span to which
-  // they apply, as `applies` of lattice.hpp says.
+  // Features that fire on [start, end) with closed or open ends (flags) are added to every span to
+  // which they apply.
   for (const SpanKeys::Fire& one : keys.fires) {
     const SpanCorpus::Fired& fired = corpus.fired[one.fired];
     fired.for_spans(T, L, [&](int b, int e) {
@@ -63,7 +63,7 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
         to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
     });
   }
-  // What is looked up by the text of the span itself.
+  // Features of the span itself, such as its text.
   for (const SpanKeys::Of& one : keys.of) {
     double* to = spans.data() + static_cast<std::size_t>(one.span) * Y;
     for (int y = 0; y < Y; ++y) to[y] += w[static_cast<std::size_t>(one.row) * Y + y];
@@ -100,7 +100,8 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
 
 // -- the agenda ----------------------------------------------------------------------------------
 
-// The agenda of boundary 0 is the empty prefix.  depth_: segments back that features look at.
+// Starts the search of one sequence: the only item of agenda[0] is the empty prefix.  depth_:
+// number of earlier segments that features look at.
 void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
                        const double* w, int k, Incremental* own, int sequence) {
   model_ = &model;
@@ -122,7 +123,7 @@ void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanS
 }
 
 // joined(item, y) = transition(label, y) + edge(b, label, y) + joints(item, b): what the next
-// segment adds to an item of agenda[b] whatever its end.
+// segment adds to an item of agenda[b] regardless of its end.
 void SpanSearch::close(int b) {
   const int Y = scores_->Y;
   std::vector<double>& joined = joined_[b];
@@ -149,7 +150,7 @@ void SpanSearch::close(int b) {
   group(b);
 }
 
-// Adds the weights of the keys that were collected; their memory was prefetched meanwhile.
+// Adds the weights of the collected keys, whose memory has been prefetched in the meantime.
 void SpanSearch::add_pending(std::vector<double>& rows) {
   const int Y = scores_->Y;
   for (const Pending& one : pending_) {
@@ -184,7 +185,7 @@ void SpanSearch::add_pairs(int b, int e) {
     for (std::size_t k = 0; k < n; ++k) add_own(static_cast<std::int32_t>(k), b, e);
 }
 
-// row(item, y) += weights of the keys that a user's own function gives for the next segment
+// row(item, y) += weights of the keys that the user-written feature returns for the next segment
 void SpanSearch::add_own(std::int32_t k, int b, int e) {
   const int Y = scores_->Y;
   const std::vector<LabelledSegment> before = path(agenda_[b][k]);
@@ -199,10 +200,10 @@ void SpanSearch::add_own(std::int32_t k, int b, int e) {
   }
 }
 
-// groups[item]: the place of the first item of agenda[b] that is like it for all that comes after
-// the next segment.  With features that look one segment back all items are alike then, and with
-// those that look two back the ones with the same last segment.  Only the best of each group need
-// be kept.
+// groups[item]: the position of the first item of agenda[b] that is equivalent to it for everything
+// after the next segment.  With features that look one segment back, all items are then equivalent;
+// with those that look two back, the ones with the same last segment.  Only the best item of each
+// group has to be kept.
 void SpanSearch::group(int b) {
   const auto& from = agenda_[b];
   const int n = static_cast<int>(from.size());
@@ -211,15 +212,16 @@ void SpanSearch::group(int b) {
   for (int k = 0; k < n; ++k) groups[k] = depth_ <= 1 ? 0 : k;
   if (depth_ != 2) return;
   order_.assign(groups.begin(), groups.end());
-  // Sorted by last segment, equal ones are neighbours; the sort is stable, so that the first stays
-  // first.
+  // Sorted by their last segment, equivalent items are adjacent.  The sort is stable, so the first
+  // item of each group stays first.
   auto key = [&](int k) { return std::make_pair(items_[from[k]].span, items_[from[k]].label); };
   std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) { return key(p) < key(q); });
   for (int p = 1; p < n; ++p)
     if (key(order_[p]) == key(order_[p - 1])) groups[order_[p]] = groups[order_[p - 1]];
 }
 
-// The candidates [b, e) after the items of agenda[b]: for each label the best of each group.
+// Adds the candidates that extend the items of agenda[b] by [b, e): for each label, the best of
+// each group.
 void SpanSearch::extend(int b, int e) {
   // candidate(item, y) = row(item, y) + span(b, e, y)
   if (agenda_[b].empty()) return;
@@ -229,7 +231,7 @@ void SpanSearch::extend(int b, int e) {
   for (int y = 0; y < Y; ++y) {
     const double own = scores_->spans[static_cast<std::size_t>(span) * Y + y];
     if (own == kMinusInfinity) continue;
-    order_.assign(from.size(), -1);  // the candidate of each group
+    order_.assign(from.size(), -1);  // the candidate of each group, or -1
     for (std::size_t k = 0; k < from.size(); ++k) {
       const double score = row_[k * Y + y] + own;
       if (score == kMinusInfinity) continue;
@@ -245,7 +247,7 @@ void SpanSearch::extend(int b, int e) {
   }
 }
 
-// What the end of the sequence adds to a prefix whose last segment is `span`.
+// Returns what the end of the sequence adds to a path with the last segment `span`.
 double SpanSearch::ending(int span, int label, int previous, int previous_label) const {
   double sum = scores_->ending[label];
   keys_->for_ends(span, label, previous, previous_label, [&](std::uint64_t key) {
@@ -255,14 +257,15 @@ double SpanSearch::ending(int span, int label, int previous, int previous_label)
   return sum;
 }
 
-// Whether a candidate ranks before another that ends where it does: by its score; of equal ones by
-// the smaller label of the last segment, its later start, and so on backwards (infer/ties.hpp).
+// Whether a candidate ranks before another with the same end: by its score and, if the scores are
+// equal, by the smaller label of the last segment, its later start, and so on backwards (see
+// infer/ties.hpp).
 bool SpanSearch::is_before(const Item& a, const Item& c) const {
   if (a.score != c.score) return a.score > c.score;
   for (const Item *p = &a, *q = &c; p->span >= 0 && q->span >= 0;
        p = &items_[p->back], q = &items_[q->back]) {
     if (p->label != q->label) return p->label < q->label;
-    if (p->span != q->span) return p->span > q->span;  // the same end, so the later start
+    if (p->span != q->span) return p->span > q->span;  // the ends are equal, so the later start
   }
   return false;
 }
@@ -271,11 +274,11 @@ bool SpanSearch::is_before(const Item& a, const Item& c) const {
 //
 //   score(item) + joined(item, y) + pairs(item, b, e, y) + span(b, e, y),  item of agenda[b]
 //
-// over all starts b and labels y.  It is exact where k is so large that no group is cut.
+// over all starts b and labels y.  It is exact if k is so large that no group is dropped.
 void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
-  // At the end, what the last segment adds by being the last.
+  // At the end of the sequence, add the score of ending there.
   if (e == keys_->T) {
     for (Item& one : candidates_) {
       const Item& back = items_[one.back];
@@ -306,11 +309,11 @@ void SpanSearch::run(const SpanModel& model, const SpanKeys& keys, const SpanSco
   for (int e = 1; e <= keys.T; ++e) fill(e);
 }
 
-// What gold segment j adds to the score of the gold prefix before it.
+// Returns what gold segment j adds to the score of the gold prefix before it.
 double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size_t j) {
   const int Y = scores_->Y, y = gold[j].label;
   const int span = keys_->span(gold[j].start, gold[j].end);
-  // The two segments before it, which features may look at; -1: there is none.
+  // The two segments before it, which features may look at, or -1.
   const int y0 = j > 0 ? gold[j - 1].label : -1, y1 = j > 1 ? gold[j - 2].label : -1;
   const int before = j > 0 ? keys_->span(gold[j - 1].start, gold[j - 1].end) : -1;
   const int earlier = j > 1 ? keys_->span(gold[j - 2].start, gold[j - 2].end) : -1;
@@ -334,11 +337,12 @@ double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size
   return sum;
 }
 
-// The answer that the weights are corrected against.  At each boundary where a gold segment ends,
-// the gold prefix is looked for in the agenda:
+// Returns the prefix that the weights are updated against.  At each boundary where a gold segment
+// ends, the gold prefix is looked up in the agenda.  The update is made at a boundary where it is
+// not the best item:
 //
-//   kEarly         where it has fallen out for the first time, or at the end if the answer is wrong
-//   kMaxViolation  where the best prefix is farthest ahead of it
+//   kEarly         the first where it has left the agenda, or at the end if the best path is wrong
+//   kMaxViolation  the one where the best prefix has the largest lead over it
 //   kStandard      at the end
 SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& keys,
                                       const SpanScores& scores, const double* w, int k,
@@ -349,14 +353,14 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
   if (keys.T == 0) return against;
   close(0);
   double gold_score = 0.0;     // of the gold prefix
-  std::int32_t gold_item = 0;  // in the agenda, or -1
-  std::size_t j = 0;           // gold segments so far
+  std::int32_t gold_item = 0;  // index of its item, or -2
+  std::size_t j = 0;           // number of gold segments so far
   for (int e = 1; e <= keys.T; ++e) {
     fill(e);
     if (gold[j].end != e) continue;
     if (update == Update::kMaxViolation) gold_score += gold_step(gold, j);
     const int span = keys.span(gold[j].start, e);
-    // The gold prefix is in the agenda where an item continues the one before with the gold
+    // The gold prefix is in the agenda if an item extends the previous gold prefix by the gold
     // segment.
     std::int32_t found = -1;
     for (const std::int32_t i : agenda_[e]) {
@@ -365,15 +369,14 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     }
     ++j;
     if (found < 0 && against.left_at < 0) against.left_at = e;
-    gold_item = found < 0 ? -2 : found;  // no item comes after -2
+    gold_item = found < 0 ? -2 : found;  // no item extends -2
     if (agenda_[e].empty()) continue;
     if (agenda_[e][0] == found) {
-      if (e == keys.T) against.item = -1;  // the answer is right: no update
+      if (e == keys.T) against.item = -1;  // correct: no update
       continue;
     }
     const std::int32_t top = agenda_[e][0];
     const double violation = update == Update::kMaxViolation ? items_[top].score - gold_score : 0.0;
-    // violation = score of the best prefix - score of the gold prefix
     const bool worst = against.item < 0 || violation > against.violation;
     const bool take = update == Update::kMaxViolation ? worst
                       : update == Update::kEarly      ? found < 0 || e == keys.T
@@ -385,7 +388,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
   return against;
 }
 
-// The segments of an item, by its back-pointers.
+// Returns the segments of an item, following its back-pointers.
 std::vector<LabelledSegment> SpanSearch::path(std::int32_t item) const {
   std::vector<LabelledSegment> out;
   for (std::int32_t i = item; i >= 0 && items_[i].span >= 0; i = items_[i].back)

@@ -1,17 +1,18 @@
-// The best segmentation under features that look back, by an agenda.
+// The best segmentation with features that look back, found by agenda search.
 //
-// agenda[e] holds segmentations of the first e tokens, the best k of those that are made by adding
-// a segment [b, e) to one of agenda[b]:
+// agenda[e] holds the best k of the segmentations of the first e tokens that extend an item of some
+// agenda[b] by a segment [b, e):
 //
 //   score(item, [b, e), y) = score(item) + span(b, e, y) + transition(y', y) + pairs(item, b, e, y)
 //
-// Of items that agree in all that later features can see, only the best can become the best of all:
-// the others are dropped before the k are taken.  With features of pairs these are the items whose
-// last segment is the same, with those of triples the last two.  So with k large enough the search
-// is exact: the recursion of the span graph for pairs (table[b, e] in the slides), and the one over
-// pairs of spans for triples.  A feature that sees everything merges nothing.
+// Among items that agree in everything that later features can see, only the best can become part
+// of the best segmentation; the others are dropped before the best k are taken.  With features of
+// pairs these are the items with the same last segment, and with features of triples those with the
+// same two last segments.  With a k that is large enough, the search is therefore exact: it is the
+// recursion of the span graph for pairs, and that over pairs of spans for triples.  If a feature
+// sees all earlier segments, no items are merged.
 //
-// An item that has been dropped is never made again: agenda[e] is filled once.
+// agenda[e] is filled once, so an item that was dropped is never created again.
 #pragma once
 
 #include <limits>
@@ -21,10 +22,10 @@
 
 namespace caesura {
 
-// Scores of all spans and transitions of one sequence.
+// The scores of all spans and transitions of one sequence.
 struct SpanScores {
   int Y = 1;
-  std::vector<double> spans;       // [spans][Y]; -inf above the bound of a label
+  std::vector<double> spans;       // [spans][Y]; -inf beyond the length bound of a label
   std::vector<double> transition;  // [Y + 1][Y], the last row from the beginning; -inf: forbidden
   std::vector<double> ending;      // [Y]
   std::vector<double> edges;       // [T][Y][Y], or empty
@@ -50,28 +51,28 @@ class SpanSearch {
   static constexpr int kUnlimited = std::numeric_limits<int>::max();
   struct Item {
     double score;
-    std::int32_t span, label, back;  // back: an item, -1 for the beginning
+    std::int32_t span, label, back;  // back: index of the previous item, -1 for the beginning
   };
-  // Where the gold segmentation fell out of the beam.
+  // The prefix that the gold prefix is compared with in an update.
   struct Against {
-    int boundary = -1;       // of the prefix that the update is about, -1: no update
-    int n_gold = 0;          // gold segments up to there
-    std::int32_t item = -1;  // that is better than gold there
-    double violation = 0.0;  // difference of their scores
-    int left_at = -1;        // boundary where gold left the agenda, -1: it never did
+    int boundary = -1;       // end of the prefixes, or -1 for no update
+    int n_gold = 0;          // number of gold segments up to there
+    std::int32_t item = -1;  // the best item there, or -1 for no update
+    double violation = 0.0;  // kMaxViolation: its score minus that of the gold prefix
+    int left_at = -1;        // boundary where the gold prefix left the agenda, or -1
   };
 
-  // `own`: features written by the user, or null.
+  // own: the user-written feature, or null.
   void run(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores, const double* w,
            int k, Incremental* own, int sequence);
-  // The same in training; stops where the update asks for no more.
+  // The same in training.  Returns the update to make; kEarly stops the search there.
   Against train(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
                 const double* w, int k, Incremental* own, int sequence,
                 const std::vector<LabelledSegment>& gold, Update update);
 
   bool possible() const { return !agenda_[keys_->T].empty(); }
   double score() const { return items_[agenda_[keys_->T][0]].score; }
-  // The segments of an item; of the best of all by default.
+  // path() returns the segments of an item, best() those of the best item at the end.
   std::vector<LabelledSegment> path(std::int32_t item) const;
   std::vector<LabelledSegment> best() const { return path(agenda_[keys_->T][0]); }
   const std::vector<std::int32_t>& agenda(int e) const { return agenda_[e]; }
@@ -101,8 +102,8 @@ class SpanSearch {
   Incremental* own_ = nullptr;
   int k_ = 0, depth_ = 0, sequence_ = 0;
   std::vector<Item> items_;
-  std::vector<std::vector<std::int32_t>> agenda_;  // [T + 1] items, the best first
-  std::vector<std::vector<double>> joined_;        // [T + 1][items][Y] transition and joints
+  std::vector<std::vector<std::int32_t>> agenda_;  // [T + 1] indices of items, the best first
+  std::vector<std::vector<double>> joined_;  // [T + 1][items][Y] score of transition and joints
   std::vector<std::vector<std::int32_t>> groups_;  // [T + 1][items]
   std::vector<Item> candidates_;
   std::vector<double> row_;  // [items][Y]

@@ -1,8 +1,8 @@
 // The weights of features, identified by 64-bit keys.
 //
-// A key is a hash of what a feature says ("this word after that one"); a row of weights, one for
-// each label, goes with it.  Two different features collide with a probability of about n^2 / 2^65
-// for n keys in total, 3e-6 for ten million, so keys are treated as unique.
+// A key is a hash of a feature ("this word after that one") and identifies a row of weights, one
+// for each label.  The probability that any two of n keys collide is about n^2 / 2^65, which is
+// 3e-6 for ten million keys, so keys are treated as unique.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace caesura {
 
-// Hash of a pair; the order counts.
+// Hashes a pair; the order matters.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15) *
                        static_cast<unsigned __int128>(b ^ 0xd6e8feb86659fd93);
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Keys to rows 0, 1, 2, ..., in the order of first insertion; open addressing.
+// Maps keys to rows 0, 1, 2, ... in the order of insertion, with open addressing.
 class KeyTable {
  public:
   static constexpr std::int32_t kMissing = -1;
@@ -45,12 +45,12 @@ class KeyTable {
     std::int32_t row = kMissing;
   };
   void grow();
-  Table<Slot> slots_;  // its size is a power of two, at most half of them taken
+  Table<Slot> slots_;  // the size is a power of two, and at most half of the slots are taken
   std::vector<std::uint64_t> keys_;
 };
 
-// A set of hashes with false positives but no false negatives: one bit for each.  Where the text of
-// a span is in no key at all, none of the keys with that text needs to be looked for.
+// A set of hashes with one bit each, which has false positives but no false negatives.  If the text
+// of a span occurs in no key, keys with that text need not be looked up.
 class HashBits {
  public:
   bool has(std::uint64_t hash) const { return (bits_[word(hash)] >> (hash % 64)) & 1; }
@@ -63,8 +63,8 @@ class HashBits {
   static constexpr std::size_t kBitsForEach = 16;
   std::size_t word(std::uint64_t hash) const { return (hash / 64) & (bits_.size() - 1); }
   void set(std::uint64_t hash) { bits_[word(hash)] |= std::uint64_t{1} << (hash % 64); }
-  std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>(16);  // its size is a power of two
-  KeyTable added_;  // exactly what was added, so that there can be more bits
+  std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>(16);  // the size is a power of two
+  KeyTable added_;  // exactly the hashes that were added, needed to enlarge bits_
 };
 
 }  // namespace caesura

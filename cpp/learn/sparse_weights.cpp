@@ -66,7 +66,6 @@ void SparseWeights::collect_row(const Design& d, std::int64_t row, int lane, dou
   }
 }
 
-// delta += sign * counts
 void SparseWeights::collect(int i, const SequenceCounts& counts, double sign) {
   const Design& d = objective_->design();
   const int T = d.length(i), Y = layout_.Y, n_rows = T + d.n_sites(i);
@@ -111,7 +110,6 @@ void SparseWeights::clear_touched() {
   touched_.clear();
 }
 
-// The labels that a step has changed, as the kernels see them.
 void SparseWeights::apply_labels() {
   if (labels_.empty()) return;
   const double* seen = this->seen();

@@ -9,13 +9,13 @@
 namespace caesura {
 namespace {
 
-// From labels y to states y (m = 0) and Y + y (m = 1), everything but the loss.
+// The problem over states y (m = 0) and Y + y (m = 1), without the loss.
 struct Doubled {
   const ProblemInput& from;
   const int Y;
   ProblemInput in;
   std::vector<double> emission, transition, start, end;
-  std::vector<std::vector<std::int32_t>> targets;  // [labels and histories] their twins
+  std::vector<std::vector<std::int32_t>> targets;  // [labels and histories] their copies
 
   explicit Doubled(const ProblemInput& from) : from(from), Y(from.Y) {
     in.T = from.T;
@@ -56,7 +56,7 @@ struct Doubled {
     in.edges.push_back({t, previous, label, static_cast<std::int32_t>(in.edges.size()), score});
   }
 
-  // A history of k labels has 2^k twins.
+  // A history of k labels has 2^k copies.
   void double_histories() {
     for (int y = 0; y < Y; ++y) targets.push_back({y, Y + y});
     for (const std::vector<std::int32_t>& history : from.histories) {
@@ -83,7 +83,7 @@ struct Doubled {
   }
 };
 
-// The loss times a number, added to a doubled problem.
+// Adds the loss times `scale` to a doubled problem.
 void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Reading& reading,
               double scale) {
   const int Y = both.Y, T = both.in.T;
@@ -121,7 +121,7 @@ void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Rea
       for (int y = 0; y < Y; ++y) {
         const bool joined = is_joined(y0 % Y, y), could = fits(t, y);
         const bool m = could && (joined ? m0 == 1 && goes_on : begins(t));
-        // A segment that was gold so far ends with its gold one.
+        // A segment that is gold up to its end: the gold segment ends here too.
         if (m0 == 1 && !joined && !goes_on) both.add_edge(t, y0, m ? Y + y : y, -2.0 * scale);
         if (could) both.add_edge(t, y0, m ? y : Y + y, kMinusInfinity);
       }
@@ -129,7 +129,7 @@ void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Rea
   }
 }
 
-// A chain with the loss times a number, over tags that know whether they are right.
+// A doubled problem with the loss times `scale`.
 struct Costed {
   Doubled both;
   std::vector<LabelledSegment> gold;
@@ -150,7 +150,7 @@ struct Costed {
     problem->prepare(Method::kOverlapping);
   }
 
-  // The expected loss.
+  // Returns the expected loss.
   double expected(const Counts& counts, const Reading& reading) const {
     const int Y = both.Y;
     auto total = static_cast<double>(gold.size());
@@ -168,7 +168,7 @@ struct Costed {
     return total;
   }
 
-  // Counts of tags, from those of tags that know whether they are right.
+  // Returns the counts of tags from those of states.
   Posterior folded(const Posterior& answer) const {
     const int Y = both.Y, T = both.in.T;
     const ProblemInput& from = both.from;

@@ -1,15 +1,16 @@
-// The loss of segments where states are tags: a chain over tags that record whether they are right
-// so far.
+// The loss of segments for models whose states are tags: a chain over tags with a memory of whether
+// the current segment is gold so far.
 //
-// State (y, m) of token t has m = 1 if the segment that t lies in is gold so far: it begins where
-// the gold segment of t begins, with its label, and has not ended.  With y0 the tag before,
+// The state (y, m) of token t has m = 1 if the segment that contains t is gold so far: it starts
+// where the gold segment of t starts, has the same label, and does not extend beyond it.  With
+// (y0, m0) the previous state,
 //
-//   m = m0 and the gold segment goes on     where y goes on with the segment of y0
-//   m = a gold segment with y's label begins at t                          elsewhere
+//   m = m0, and t is in the same gold segment as t - 1       if y continues the segment of y0
+//   m = a gold segment with the label of y starts at t       otherwise
 //
-// so that m follows from the path, and every other pair of states is forbidden at this boundary.  A
-// segment costs 1 where it begins, and -2 where it ends together with its gold one.  The sweeps are
-// the general ones, over twice as many labels.
+// so m is determined by the path, and every other pair of states is forbidden at this boundary.  A
+// segment costs 1 where it starts, and -2 where it ends together with its gold segment.  The sweeps
+// are the general ones, with twice as many labels.
 #pragma once
 
 #include <vector>
@@ -19,14 +20,14 @@
 
 namespace caesura {
 
-// The best tags of sequence i with this loss, or none if no segmentation is possible.
+// Returns the best tags of sequence i with this loss, or none if no segmentation is possible.
 std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Design& d, int i,
                                                const Gold& gold, const Reading& reading,
                                                const Unpacked<double>& weights, Workspace& work);
 
-// The expectations of sequence i under scores plus the loss times a number; ln Z is -inf, and there
-// are no counts, if no segmentation is possible.  problem: the scores alone, with all places of the
-// counts
+// Computes the expected counts of sequence i, and its expected cost, under the scores plus `scale`
+// times the loss.  ln Z is -inf, and there are no counts, if no segmentation is possible.  problem:
+// the scores alone, with all potentials.
 struct TagExpectation {
   double log_z = kMinusInfinity, cost = 0.0;
 };

@@ -65,8 +65,8 @@ double counted_score(const Layout& layout, const Design& d, int i, const Sequenc
   work.clear();
   double* rows = work.doubles(static_cast<std::size_t>(n_rows) * stride);
   predictor().scores(d, weights.view(), i, rows, work);
-  // score = sum of count * weight.  Forbidden transitions are -inf here and have no weight: gold
-  // labels may break what the model forbids.
+  // score = sum of count * weight.  Forbidden transitions are -inf here and count as 0, because
+  // gold labels may violate the constraints of the model.
   double score = 0.0;
   auto add = [&](double count, double weight) {
     if (count != 0.0 && weight > kMinusInfinity) score += count * weight;

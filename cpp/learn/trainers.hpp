@@ -1,5 +1,5 @@
-// The kernels of learning and prediction of one instruction set and precision.  Single precision
-// has `evaluate` alone: its other functions are null.
+// The kernels of learning and prediction for one instruction set and precision.  In single
+// precision, only `evaluate` exists; the other functions are null.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,9 @@
 
 namespace caesura {
 
-// Where expected counts of one sequence go; null: not wanted.
+// The results of a posterior query on one sequence.  boundaries may be null, as may edges if there
+// are no edge weights; the other arrays are required.  For a chain, boundaries is not written,
+// because all of its boundaries are certain.
 struct RowCounts {
   double* log_z = nullptr;
   double* scores = nullptr;       // [T + sites][stride] the scores themselves
@@ -20,39 +22,39 @@ struct RowCounts {
   double* transitions = nullptr;  // [stride][stride]
   double* starts = nullptr;       // [stride]
   double* ends = nullptr;         // [stride]
-  double* edges = nullptr;        // [pairs of attributes at boundaries, as for_edges visits them]
+  double* edges = nullptr;        // [edge weights of label pairs], in the order of for_edges
 };
 
-// The rows of the best sweep over one sequence, [T + 1][stride] each.  alpha[T] has the scores of
-// the ends too.
+// The rows of the best sweep over one sequence, [T + 1][stride] each.  alpha[T] includes the end
+// scores.
 struct BestTables {
-  const double* alpha = nullptr;     // the best that ends here with a segment of each label
-  const double* hat = nullptr;       // the same before a segment of each label that starts here
-  const double* start = nullptr;     // where the last segment of alpha starts
-  const double* previous = nullptr;  // the label before the segment of hat
+  const double* alpha = nullptr;     // best score up to t, by the label that ends at t
+  const double* hat = nullptr;       // best score up to t, by the label that starts at t
+  const double* start = nullptr;     // start of the segment that ends at t
+  const double* previous = nullptr;  // label before the segment that starts at t
   const double* rows = nullptr;  // [T + sites][stride] scores, -inf where a label is not allowed
-  const double* transition = nullptr;  // [stride][stride] scores, at each boundary or at all
-  std::ptrdiff_t apart = 0;            // of the transitions at two boundaries; 0: they are the same
+  const double* transition = nullptr;  // [stride][stride] scores, at boundary 0 or at all
+  std::ptrdiff_t apart = 0;  // from the scores of one boundary to the next; 0: they are the same
   double log_z = 0.0;
 };
 
 template <class Real>
 struct Trainer {
-  int width;  // numbers in a vector; rows are whole vectors
+  int width;  // values in a vector; rows consist of whole vectors
 
-  // Adds weight * (ln Z of sequence i - score of the known path, if there is one) to *objective
-  // and, unless it is null, to the gradient.  False, and nothing added: a number left the safe
-  // range.
+  // Adds weight * (ln Z of sequence i - score of known.path, if it is not null) to *objective and
+  // its gradient to the gradient, unless it is null.  Returns false, with nothing added, if a value
+  // left the safe range.
   bool (*evaluate)(const Design&, const Weights<Real>&, int i, const Known&, double weight,
                    double* objective, Gradient<Real>*, Workspace&);
 
-  // The same for up to `width` sequences of a model with patterns of labels, without a path, where
-  // log_z is NaN if one left the range.
+  // The same for up to `width` sequences of a model with label patterns, without paths.  log_z
+  // receives ln Z, or NaN if a value left the safe range.
   void (*evaluate_many)(const Design&, const Weights<Real>&, const std::int32_t* sequences,
                         const Known*, const double* weights, int count, double* log_z,
                         Gradient<Real>*, Workspace&);
 
-  // Adds expected counts of all rows of sequence i to the gradient.
+  // Adds the expected counts of all rows of sequence i to the gradient.
   void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&,
               Workspace&);
 
@@ -60,31 +62,33 @@ struct Trainer {
   void (*exps)(const double* scores, std::int64_t count, double* out);
 };
 
-// Kernels over trained weights, in double precision.
+// Kernels for prediction with trained weights, in double precision.
 struct Predictor {
-  // The scores of all rows of sequence i.  rows: [T + sites][row]
+  // Computes the scores of all rows of sequence i.  rows: [T + sites][row]
   void (*scores)(const Design&, const Weights<double>&, int i, double* rows, Workspace&);
 
-  // The best segments, in order; returns how many, 0: none are possible.  out: [T]
+  // Finds the best segments, in order.  Returns their number, which is 0 if nothing is possible.
+  // out: [T]
   int (*best)(const Design&, const Weights<double>&, int i, const Known&, LabelledSegment* out,
               Workspace&);
 
-  // The best segments under the reading, and the probability of each.  *n_kept is how many there
-  // are, and the result how many states the best path has (0: none is possible).  probabilities:
-  // [T], NaN where a number left the safe range.  First order only.
+  // Finds the best segments under the reading, and the probability of each.  Sets *n_kept to the
+  // number of segments and returns the number of states of the best path, which is 0 if nothing is
+  // possible.  probabilities: [T], NaN if a value left the safe range.  First order only.
   int (*confident)(const Design&, const Weights<double>&, int i, const Known&, const Reading&,
                    LabelledSegment* out, double* probabilities, int* n_kept, Workspace&);
 
-  // ln Z.  False: a number left the safe range.  First order only.
+  // Computes ln Z.  Returns false if a value left the safe range.  First order only.
   bool (*log_partition)(const Design&, const Weights<double>&, int i, const Known&, double* log_z,
                         Workspace&);
 
-  // ln Z and the rows of the best sweep, in the workspace.  False: a number left the safe range, or
-  // nothing is possible.  First order only.
+  // Computes ln Z and the rows of the best sweep, which are in the workspace.  Returns false if a
+  // value left the safe range or nothing is possible.  First order only.
   bool (*best_tables)(const Design&, const Weights<double>&, int i, const Known&, BestTables*,
                       Workspace&);
 
-  // ln Z and expected counts.  False: a number left the safe range.  First order only.
+  // Computes ln Z and the expected counts.  Returns false if a value left the safe range.  First
+  // order only.
   bool (*posterior)(const Design&, const Weights<double>&, int i, const Known&, const RowCounts&,
                     Workspace&);
 };
@@ -95,14 +99,14 @@ extern const Predictor kPlainPredictor;
 extern const Trainer<double> kWideTrainer;
 extern const Predictor kWidePredictor;
 #endif
-// Of the widest instruction set that was compiled.
+// For the widest instruction set that was compiled.
 extern const Trainer<float> kTrainer32;
 
-// Whether the instruction set in use has it: a build for wide vectors has no plain kernels in
-// single precision, which would serve few machines and take time to compile.
+// Whether there are single-precision kernels for the instruction set in use.  A build for wide
+// vectors has no plain ones, which would serve few machines and take time to compile.
 bool has_single_precision();
 
-// Those for this machine, as kernels() are.
+// The kernels for this machine, chosen as by kernels().
 template <class Real>
 const Trainer<Real>& trainer();
 const Predictor& predictor();

@@ -1,4 +1,4 @@
-// Weights in the form that the kernels need.
+// Conversion of the weights to the form that the kernels need.
 #include <algorithm>
 #include <cmath>
 
@@ -9,14 +9,14 @@
 namespace caesura {
 namespace {
 
-constexpr double kFarthest = 100.0;  // of a transition, in either precision
+constexpr double kFarthest = 100.0;  // limit of transition scores, in either precision
 
 int padded(int n, int width) { return (n + width - 1) / width * width; }
 
-// Whether the exp of a score is in the range of the kernels; -inf, a forbidden one, is.
+// Whether the exp of a score is in the range of the kernels. -inf, which forbids, is in range.
 bool is_near(double score) { return score == kMinusInfinity || std::abs(score) <= kFarthest; }
 
-// Whether segments of a label may have tokens with this tag.
+// Whether a token of a segment with this label may have this tag.
 bool has_tag(const Layout& layout, int position, int label) {
   return position == kUnit || layout.bounds[label] == 0;
 }
@@ -43,7 +43,7 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
   width_ = width;
   const int wide = view_.wide = padded(layout.planes * layout.Y, width);
   const std::int64_t table = (layout.n_dense + design.sums.size()) * wide;
-  rows_.resize(table + layout.n_sparse);  // zeros, which stay where there is no weight
+  rows_.resize(table + layout.n_sparse);  // zeros stay where there is no weight
   for_blocks(static_cast<std::int64_t>(places.size()), n_threads,
              [&](std::int64_t begin, std::int64_t end) {
                for (std::int64_t k = begin; k < end; ++k)
@@ -75,7 +75,7 @@ void Unpacked<Real>::point_to(const Real* rows, const Real* sparse, const Real* 
   view_.scale = scale;
 }
 
-// The scores of transitions, patterns, starts and ends; -inf where they are forbidden.
+// Sets the scores of transitions, patterns, starts and ends; -inf where they are forbidden.
 template <class Real>
 void Unpacked<Real>::read_labels(const Layout& layout, const double* w) {
   const int Y = layout.Y;
@@ -104,14 +104,14 @@ void Unpacked<Real>::read_labels(const Layout& layout, const double* w) {
   bar(end, layout.barred_end);
 }
 
-// The same in the form that the kernels need.  False: one is out of their range.
+// Sets the same in the form that the kernels need.  Returns false if one is out of their range.
 template <class Real>
 bool Unpacked<Real>::make_labels(const Layout& layout, const Design& design) {
   bool near = true;
   for (const std::vector<double>* scores : {&transition, &start, &end}) {
     for (const double score : *scores) near &= is_near(score);
   }
-  std::vector<double> pairs = transition;  // but for those that are states
+  std::vector<double> pairs = transition;  // except those that are histories
   for (std::size_t k = 0; layout.histories != nullptr && k < pairs.size(); ++k) {
     if (layout.histories->pair[k] >= 0) pairs[k] = kMinusInfinity;
   }
@@ -139,7 +139,7 @@ void Unpacked<Real>::put_transition(const Layout& layout, int code, double score
 
 template <class Real>
 bool Unpacked<Real>::set_labels(const Layout& layout, const Design& design, const double* w) {
-  if (!near_) {  // some exp may have been 0, and is not in the panels
+  if (!near_) {  // pairs whose exp was 0 are missing from the panels
     read_labels(layout, w);
     return near_ = make_labels(layout, design);
   }
@@ -184,7 +184,7 @@ template <class Real>
 void Unpacked<Real>::put_label(const Layout& layout, std::int64_t k, double score) {
   const double exp = std::exp(score);
   auto put = [&](double& old, auto set) {
-    if (old == kMinusInfinity) return;  // it is forbidden
+    if (old == kMinusInfinity) return;  // forbidden
     old = score;
     set();
   };
@@ -201,8 +201,8 @@ void Unpacked<Real>::put_label(const Layout& layout, std::int64_t k, double scor
   }
 }
 
-// Scores are rounded as they are; those of transitions, starts and ends when their exps have been
-// taken.
+// Rounds the weights to the values that the kernels use: scores as they are, but those of
+// transitions, patterns, starts and ends after their exp.
 template <class Real>
 void Unpacked<Real>::set_rounded(const Layout& layout, const double* w, int n_threads) {
   rounded_.resize(layout.size());
@@ -215,7 +215,7 @@ void Unpacked<Real>::set_rounded(const Layout& layout, const double* w, int n_th
   }
 }
 
-// The score of entering each state: its last pair, and the patterns that it ends in.
+// Sets the score of entering each state: that of its last pair and of the patterns that it ends in.
 template <class Real>
 bool Unpacked<Real>::set_histories(const Layout& layout) {
   histories_ = layout.histories;
@@ -245,7 +245,7 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
     ending_[q] = static_cast<Real>(std::exp(end[p.label[q]]));
     log_ending_[q] = static_cast<Real>(end[p.label[q]]);
   }
-  // Arcs refer to the padded matrix of transitions; those with a weight also to S of single labels.
+  // Arcs refer to the padded transition matrix; those with a weight also to S of single labels.
   std::vector<std::int32_t> single(p.lanes, -1);
   for (std::size_t k = 0; k < p.singles.size(); ++k)
     single[p.singles[k]] = static_cast<std::int32_t>(k);
@@ -283,8 +283,8 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   return near;
 }
 
-// A chain over tags: begin and inside are followed by inside and end of the same label, end and
-// unit by begin and unit of any.
+// Makes the chain over tags: begin and inside are followed by inside or end of the same label, and
+// end and unit by begin or unit of any label.
 template <class Real>
 void Unpacked<Real>::set_tags(const Layout& layout, int width) {
   const int Y = layout.Y, n = kPositions * Y;
@@ -364,8 +364,8 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
   view.log_last = logs_.data() + size + stride;
   panels_ = make_panels(transition_, Y, width, 6, sources_);
   back_panels_ = make_panels(transposed_, Y, width, 6, back_sources_);
-  // Where only the best is asked, panels are narrow, and have fewer sources.  Scores may be so low
-  // that their exps are 0.
+  // Best paths use narrow panels, which have fewer sources.  A pair is possible if its score is not
+  // -inf, even if its exp is 0.
   std::vector<Real> possible(size, Real{0});
   for (int i = 0; i < Y; ++i) {
     for (int j = 0; j < Y; ++j)

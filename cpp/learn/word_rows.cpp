@@ -53,7 +53,7 @@ const double* WordRows::find_row(int slot, const Extractor& extractor, Values va
   return key_[1] == 0 ? nullptr : shared_row(slot, extractor);
 }
 
-// The row of the attributes in key_.
+// Returns the row of the attributes in key_, and makes it if it is new.
 const double* WordRows::shared_row(int slot, const Extractor& extractor) {
   if (2 * (n_known_ + 1) > known_.size()) grow_known();
   const std::uint64_t hash =
@@ -83,14 +83,14 @@ void WordRows::grow_known() {
   }
 }
 
-// row(slot, attributes) = sum of the sign of their template times their weights
+// row(slot, attributes) = sum over the attributes of the sign of their template times their weights
 const double* WordRows::make_row(int slot, const Extractor& extractor) {
   double* row = next_row();
   --free_;
   const auto& templates = table_.slots[slot].templates;
   auto own = templates.begin();
   for (std::size_t k = 2; k < key_.size(); ++k) {
-    while (own->first != extractor.attributes.sources()[key_[k]]) ++own;  // they are in one order
+    while (own->first != extractor.attributes.sources()[key_[k]]) ++own;  // the same order
     parameters_->add_weights(key_[k], own->second, scorer_->weights().view(), row);
   }
   return row;
