@@ -45,7 +45,8 @@ void clamp(Posterior& out) {
 
 }  // namespace
 
-// The chain kernel detects invalid scores itself; this must be called before all other kernels.
+// Must be called before all kernels except that for chains, which detects invalid scores itself
+// where they affect the result.
 void check_scores(const Problem& problem) {
   const std::string invalid = problem.invalid_score();
   if (!invalid.empty()) throw InvalidScore(invalid);

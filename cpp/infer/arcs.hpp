@@ -174,7 +174,7 @@ struct Arcs {
       w += edge.score;
       highest = w > highest ? w : highest;
     }
-    // Beside a pair far above `top`, terms lost to underflow would count.
+    // Multiplied by a weight far above 1, terms lost to underflow would not be negligible.
     if (highest - top > kSpread) {
       rescale();
       return;

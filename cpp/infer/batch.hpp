@@ -59,8 +59,7 @@ struct BatchCounts {
   Real* entropy = nullptr;                                       // [B]
   Real *tokens = nullptr, *segments = nullptr;                   // as the scores
   Real *starts = nullptr, *ends = nullptr, *spans = nullptr;     // as the scores
-  Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch
-                                                                 // where shared
+  Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch if shared
   Real* patterns = nullptr;                                      // summed over the batch
   const double* weights = nullptr;  // [B] factors of the counts of each sequence, or null
 };

@@ -14,7 +14,7 @@ namespace caesura {
 //
 //   kFinal        <- kClosed(j, y) for the stops j in the window of the last gate, or kStart
 //   kClosed(j, y) <- kSpan(u) for the spans u with stop j and label y
-//   kSpan(u)      <- kBegun(gate, label), or kSpan(p) for its predecessors where arcs have scores
+//   kSpan(u)      <- kBegun(gate, label), or kSpan(p) for its predecessors if arcs have scores
 //   kBegun(k, y)  <- kClosed(j, y0) for the stops j in the window of gate k, or kStart
 //
 // The windows along a path are disjoint, so after the sweep the best path is found in O(n + K Y) if

@@ -52,8 +52,7 @@ class GraphBatch {
   std::vector<std::int64_t> arcs() const;
   void log_partition(int n_threads, double* out) const;
   void posterior(int n_threads, const GraphBatchCounts& out) const;
-  // A sequence without a possible path has no paths.  Sequence b is sampled with the seed `seed` +
-  // b.
+  // A sequence without a possible path has no paths.  Sequence b is sampled with the seed seed + b.
   GraphBatchPaths n_best(int n, int n_threads) const;
   GraphBatchPaths samples(int n, std::uint64_t seed, int n_threads) const;
 

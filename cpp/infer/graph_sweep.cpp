@@ -29,8 +29,8 @@ namespace {
 //   rear[j]  = plus of ended[middle .. j]      extended as high increases
 //   window   = front[low] (+) rear[high - 1]
 //
-// Each stop enters front and rear at most once, so a window costs O(Y) per stop on average.  Each
-// sum has at most two terms; the backward sweep transposes them one by one.
+// Each stop enters front and rear at most once, so all windows together cost O((K + S) Y).  Each
+// sum has at most two terms, and the backward sweep transposes the sums one by one.
 template <class Semiring>
 struct WindowSums {
   const SpanGraph& g;

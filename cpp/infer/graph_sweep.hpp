@@ -7,8 +7,7 @@
 namespace caesura {
 
 // Values of a forward sweep.  Rows of stop j, and of gates whose window ends with stop j, are
-// relative to base(j), so that no digits are lost on long inputs.  A base has a high and a low
-// part.
+// relative to base(j), so that no digits are lost on long inputs.  Bases have high and low parts.
 struct GraphTables {
   int stride = 0;
   double* value = nullptr;         // [n] paths that end with a span, relative to its stop

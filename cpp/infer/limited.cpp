@@ -99,9 +99,9 @@ std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& 
   return out;
 }
 
-// Finds a segmentation that breaks no limit greedily: from the end back to the start, it takes the
-// best term of each node that uses no symbol a second time.  Returns its score, which is a lower
-// bound on the best, or -inf if it found none.
+// Tries to find a segmentation within the limits greedily: from the end back to the start, it takes
+// the best term of each node that uses no symbol a second time.  Returns its score, which is a
+// lower bound on the best, or -inf if it failed.
 double dive(const Problem& problem, const Priced& priced) {
   const Walk walk(problem, priced.g, priced.tables);
   std::vector<Term> terms;
@@ -349,8 +349,7 @@ class Search {
   std::unordered_map<std::int32_t, std::int32_t, Hash, Equal> taken_;
 };
 
-// Step 3.  Returns false if the search exceeded its limit.  free: the problem with no limit
-// tracked.
+// Step 3.  Returns false if the search exceeded its limit.  free: the problem with none tracked.
 bool search_with_prices(const Problem& free, Method method, int n, const SearchLimits& most,
                         std::vector<Answer>& answers) {
   const RuleSet& rules = free.input().rules;
@@ -377,8 +376,8 @@ bool search_with_prices(const Problem& free, Method method, int n, const SearchL
   return true;
 }
 
-// Whether all labels have a bound and a limit, and the sequence is longer than one longest segment
-// of each.
+// Whether every label has a bound and a limit, and the sequence is longer than the longest segments
+// of all labels together.
 bool is_too_long(const ProblemInput& in) {
   if (!in.rules.joined.empty()) return false;
   std::int64_t most = 0;

@@ -230,9 +230,9 @@ class Enumeration {
     return all.found[rank];
   }
 
-  // Fills the heap with the best way through each term.  The first `most` ways use at most `most`
-  // terms, the best ones, so that if `most` is small only these are kept.  They are kept sorted,
-  // which makes them a heap.
+  // Fills the heap with the best way through each term.  The first `most` ways to the node use only
+  // the `most` best terms, so that if `most` is small only these are kept, in sorted order, which
+  // is a heap.
   void fill_heap(Ways& made) {
     constexpr std::size_t kFew = 32;
     const auto later = Later{*this, made};
@@ -300,7 +300,7 @@ class Enumeration {
     return true;
   }
 
-  // The order of the heaps, on top of which is the way that comes first.
+  // The order of the heaps: the way on top comes first.
   struct Later {
     Enumeration& self;
     const Ways& all;

@@ -348,8 +348,8 @@ struct Backward {
         if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
       }
     }
-    // gathered[a] += sum over s <= a of P([s, >e)): the segments that entered O at e.  They are
-    // part of P(O) from e onwards only, so smaller boundaries find them here.
+    // gathered[a] += sum over s <= a of P([s, >e)): the segments that entered O at e.  P(O[e - 1])
+    // no longer contains them.
     if (enters) {
       fill(sum, g.stride, 0.0);
       for (int s = window.open; s < e; ++s) {

@@ -102,8 +102,7 @@ struct RowExps {
   }
 
   // Computes x[t] of all tokens and adds c[t] to *log_z.  It is separate from the recursion, so
-  // that the processor can overlap the work of several tokens.  scores(t) returns the row of token
-  // t.
+  // that the processor can overlap several tokens.  scores(t) returns the row of token t.
   template <class Scores>
   bool all(int T, Scores scores, real* x, Total* log_z) const {
     bool near = true;  // until one row is not: if a label is forbidden somewhere, most rows are not

@@ -237,7 +237,7 @@ class Without {
   void make_detour(int i, Detour& out) {
     const Way& way = best_[i];
     std::vector<Node> nodes;  // from the end to the start
-    // A closed node of the best path.  Beyond it, in either direction, nothing differs.
+    // Whether a node ends a segment of the best path, which is then followed from there on.
     auto is_best = [&](const Node& node) {
       return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
     };

@@ -17,7 +17,7 @@
 //      not come from the start of such a segment.  The search itself finds the cheapest such term.
 //   2. One does, but ends elsewhere.  Then the path follows the segment for some tokens and leaves
 //      it.  A small recursion over the nodes inside the segment finds the cheapest place to leave.
-//      Together, the segments are not longer than the sequence.
+//      The segments are disjoint, so together they are not longer than the sequence.
 //
 // In a chain, whose segments are spelled by tags, case 1 concerns the pair of tags at the boundary
 // s, and case 2 the pairs of tags inside the segment and at its end.
