@@ -13,7 +13,8 @@ double empty_log_z(const Problem& problem) {
   return problem.input().rules.kept_by({}, problem.input().Y) ? 0.0 : kMinusInfinity;
 }
 
-// A first-order model whose segments have length 1 and whose scores are all in the arrays.
+// Whether the kernel for chains applies: a first-order model whose segments have length 1, with
+// scores in emission, transition, start and end only.
 bool is_chain(const Lattice& g) {
   return g.plain_order && g.in_ptr == nullptr && g.unbounded == 0 && g.longest == 1 &&
          g.n_potentials == 0 && g.spans == nullptr && g.entry == nullptr &&
@@ -32,8 +33,8 @@ void clear(Posterior& out) {
   std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
 }
 
-// Rounding may leave a probability just above 1.  Expected numbers of pairs and patterns may be
-// larger.
+// Limits probabilities to 1, which rounding may exceed slightly.  Expected counts of transitions
+// and patterns may be larger than 1, and are not limited.
 void clamp(Posterior& out) {
   auto limit = [](double* begin, const double* end) {
     for (; begin != end; ++begin) *begin = std::min(*begin, 1.0);
@@ -44,7 +45,8 @@ void clamp(Posterior& out) {
 
 }  // namespace
 
-// The chain kernel detects NaN itself; all other kernels call this first.
+// Must be called before all kernels except that for chains, which detects invalid scores itself
+// where they affect the result.
 void check_scores(const Problem& problem) {
   const std::string invalid = problem.invalid_score();
   if (!invalid.empty()) throw InvalidScore(invalid);
@@ -89,7 +91,7 @@ Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_
   out.counts.potentials = take(n_potentials);
   out.counts.edges = take(n_edges);
   out.patterns = take(n_patterns);
-  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply stay so
+  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply keep 0
   return out;
 }
 
@@ -124,7 +126,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     std::fill(out.counts.entered, out.counts.entered + g.stride, 0.0);
   }
   kernels().posterior(g, work, tables, out.counts);
-  out.entropy = std::max(0.0, out.counts.entropy);  // a share may be rounded to just above 1
+  out.entropy = std::max(0.0, out.counts.entropy);  // rounding may make it slightly negative
   if (out.n_patterns > 0) problem.static_counts(out.counts.entered, out.patterns);
   out.counts.entered = nullptr;
   clamp(out);
@@ -226,7 +228,7 @@ double Lookup::segment(int start, int end, int label) const {
     walk_->log_shares(start, end, q, shares);
     total += closed * std::exp(shares.back());
   }
-  return std::min(total, 1.0);  // rounding may lift it just above
+  return std::min(total, 1.0);  // rounding may raise it slightly above 1
 }
 
 double Lookup::transition(int position, int previous, int label) const {
@@ -249,8 +251,8 @@ double Lookup::transition(int position, int previous, int label) const {
   return std::min(total, 1.0);
 }
 
-// Tags are taken from the last to the first: P(state of t - 1 | state of t) is the share of an arc,
-// so that only probabilities are multiplied.
+// Goes from the last tag to the first, multiplying by P(state at t - 1 | state at t), so that only
+// probabilities are multiplied.
 double Lookup::run(int start, int end, const std::vector<std::int32_t>& group,
                    const std::uint8_t* joined) const {
   std::vector<std::uint8_t> member(g_.Y, 0);
@@ -299,8 +301,9 @@ double Lookup::run(int start, int end, const std::vector<std::int32_t>& group,
   return 0.0;
 }
 
-// A segment is at most as probable as its label is at each of its tokens, and as the segments of
-// its label that end where it does.
+// A segment is at most as probable as its label is at each of its tokens, and as all segments with
+// its label that end at the same boundary are together.  These bounds, with a margin for rounding,
+// limit the ends and starts that are tried.
 std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   std::vector<Found> found;
   for (int y = 0; y < g_.Y && g_.T > 0; ++y) {
@@ -342,8 +345,9 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   return found;
 }
 
-// From later starts to earlier ones, as far as the mass of the boundary asks for.  Longer segments
-// are mostly less probable, so the number of starts is small beside the length of the sequence.
+// Tries starts from late to early until their probabilities nearly add up to that of a segment
+// which ends at the boundary.  Longer segments are mostly less probable, so the number of starts is
+// small compared with the length of the sequence.
 std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skipped) const {
   std::vector<Found> found;
   std::vector<double> totals, shares;  // by start, the latest first
@@ -356,7 +360,7 @@ std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skippe
       double mass = 0.0;
       for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) mass += closed[q];
       if (mass == 0.0) continue;
-      for (int length = 8;; length *= 2) {  // tried until it is enough
+      for (int length = 8;; length *= 2) {  // until the listed segments are enough
         const int low = std::max(e - length, 0);
         totals.assign(e - low, 0.0);
         double listed = 0.0;

@@ -15,13 +15,13 @@
 
 namespace caesura {
 
-// A score is NaN, +inf or beyond 1e10; what() is the name of the array.
+// Thrown if a score is NaN, +inf or too large; what() is the name of the array.
 struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
-  int sequence = -1;  // of a corpus, where one is asked about
+  int sequence = -1;  // the sequence of a corpus, or -1
 };
 
-// Returns work(), which asks about sequence i of a corpus; an InvalidScore then names it.
+// Returns work(), a query on sequence i of a corpus, and adds i to an InvalidScore that it throws.
 template <class Work>
 auto about_sequence(int i, Work work) {
   try {
@@ -32,7 +32,8 @@ auto about_sequence(int i, Work work) {
   }
 }
 
-// Throws InvalidScore; every answer below does so where it must.
+// Throws InvalidScore if a score is NaN, +inf or larger than kLargestScore.  The answer_* functions
+// and Lookup below check the scores themselves.
 void check_scores(const Problem&);
 
 double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
@@ -46,7 +47,7 @@ struct Posterior {
   double* patterns = nullptr;  // [static patterns]
   int T = 0, Y = 0, span_length = 0, n_potentials = 0, n_edges = 0, n_patterns = 0;
 };
-// Room for counts; those of potentials, edges and patterns are zero.
+// Allocates the counts.  Those of potentials, edges and patterns are set to zero.
 Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
                          int n_patterns);
 Posterior answer_posterior(const Problem&, Method, Workspace&, bool want_entropy);
@@ -56,35 +57,35 @@ struct Answer {
   double score = kMinusInfinity;
   std::vector<LabelledSegment> segments;
 };
-// The better score first; of equal ones, the order of ties.hpp.
+// Whether a comes before b: by score, best first, and equal scores in the order of ties.hpp.
 bool comes_first(const Answer& a, const Answer& b);
 
-// The best under all rules.  Limits on occurrences are tracked only as far as needed, so the
-// lattice of a problem with limits need not be prepared for these (limited.hpp); but for at most
-// kMostTracked limits, samples need it.
+// The best segmentation, the n best and samples under all rules.  Limits on occurrences are tracked
+// only as far as necessary (limited.hpp), so the lattice of a problem with limits need not be
+// prepared, except for samples with at most kMostTracked limits.
 Answer answer_best(const Problem&, Method, Workspace&);
-// The same for scores up to 1e300, whose sums are finite.  The limit of 1e10 is there for
-// probabilities, which need the digits after the point of a sum; the best of a few large sums is
-// still the best.
+// The same as answer_best, but for scores up to 1e300.  Their sums are finite and can be compared;
+// kLargestScore exists because probabilities need the fractional digits of the sums.
 Answer answer_finite_best(const Problem&, Method, Workspace&);
 std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
 std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
 
-// The same on the prepared lattice, which must not be empty: rules that its automaton does not
-// track are not looked at.
+// The same on the prepared lattice of a sequence with at least one token.  Scores are not checked,
+// and limits that the automaton does not track are ignored.
 Answer plain_best(const Problem&, Method, Workspace&);
 std::vector<Answer> plain_n_best(const Problem&, Method, Workspace&, int n);
 std::vector<Answer> plain_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
 
-// All rows of both sweeps, kept for questions about single segments and boundaries.
+// Keeps all rows of both sweeps for queries about single segments and boundaries.
 class Lookup {
  public:
   Lookup(const Problem&, Method);
   double log_z() const { return log_z_; }
   double segment(int start, int end, int label) const;
   double transition(int position, int previous, int label) const;
-  // Of a chain whose labels are tags: the probability that tags of one group say a segment.
-  // joined: [Y][Y] whether the second of two tags goes on with the segment of the first
+  // For a chain whose labels are tags: the probability that tags of `group` spell exactly the
+  // segment [start, end).  joined: [Y][Y] whether the second tag continues the segment of the
+  // first.
   double run(int start, int end, const std::vector<std::int32_t>& group,
              const std::uint8_t* joined) const;
   struct Found {
@@ -92,9 +93,9 @@ class Lookup {
     double probability;
   };
   std::vector<Found> segments(double min_probability) const;
-  // Segments of all labels but `skipped` with nearly all of their probability: of those that end at
-  // a boundary with a label, at most the share kLeftOut is not listed.  Throws TooLarge where there
-  // are more than `most`.
+  // The most probable segments of all labels except `skipped`: for each end and label, the listed
+  // segments have at least the share 1 - kLeftOut of the total probability.  Throws TooLarge if
+  // there are more than `most`.
   static constexpr double kLeftOut = 1e-11;
   std::vector<Found> likely_segments(std::int64_t most, int skipped) const;
 

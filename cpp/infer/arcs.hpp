@@ -2,9 +2,9 @@
 //
 //   hat[q] = entry[q] + log sum over arcs (p, q) of exp(alpha[p] + transition[label p, label q])
 //
-// alpha is relative to its largest entry, so the sum is taken over plain numbers, one
-// multiplication an arc.  Where the result is so small that digits may be lost, it is computed
-// again over logarithms.
+// alpha is at most 0, since it is relative to the largest entry of its boundary.  The sum is
+// therefore taken over exp(alpha), with one multiplication per arc.  Where the result is so small
+// that digits may be lost to underflow, it is recomputed in the log domain.
 #pragma once
 
 #include <cmath>
@@ -16,11 +16,12 @@
 
 namespace caesura::CAESURA_ISA {
 
-constexpr double kSmall = 1e-280;  // sums below it are taken again; lost terms are below 1e-308
-// An edge potential may lift a pair this far, and lost terms with it, before all is rescaled.
+constexpr double kSmall = 1e-280;  // smaller sums are recomputed; lost terms are below 1e-308
+// An edge potential may raise a log weight this far above `top` before all weights are rescaled.
+// Lost terms grow by at most the same factor, e^20.
 constexpr double kSpread = 20.0;
 
-// Zeros, one by one: `vec sums[B] = {}` is written to memory and read back.
+// Sets the sums to zero one by one, because `vec sums[B] = {}` is written to memory and read back.
 template <int B>
 inline void clear(vec* first, vec* second) {
   for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
@@ -29,7 +30,7 @@ inline void clear(vec* first, vec* second) {
 // y[j] = sum over i of x[i] m[i][j], B vectors of j at a time, held in registers.
 template <int B>
 inline void product_block(const double* x, const double* m, int n, int stride, double* y) {
-  vec even[B], odd[B];  // two sums each, so that additions need not wait for each other
+  vec even[B], odd[B];  // two sums each, so that successive additions are independent
   clear<B>(even, odd);
   int i = 0;
   for (; i + 2 <= n; i += 2) {
@@ -48,8 +49,8 @@ inline void product_block(const double* x, const double* m, int n, int stride, d
   for (int b = 0; b < B; ++b) store(y + b * W, even[b] + odd[b]);
 }
 
-// y = x' m for rows of `stride` numbers, in the widest blocks that are left.  x: [n], m:
-// [n][stride].
+// y = x' m, in the widest blocks that fit.  x: [n], m: [n][stride], y: [stride], where stride is a
+// multiple of 2 W.
 inline void product(const double* x, const double* m, int n, int stride, double* y) {
   int j = 0;
   for (; j + 6 * W <= stride; j += 6 * W) product_block<6>(x, m + j, n, stride, y + j);
@@ -57,7 +58,7 @@ inline void product(const double* x, const double* m, int n, int stride, double*
   for (; j + 2 * W <= stride; j += 2 * W) product_block<2>(x, m + j, n, stride, y + j);
 }
 
-// Two rows of the sum below, B vectors of columns at a time.
+// Adds two rows of the sum in add_outer, for B vectors of columns.
 template <int B>
 inline void add_outer_block(const double* left, const double* right, int count, int stride,
                             double* out) {
@@ -78,8 +79,8 @@ inline void add_outer_block(const double* left, const double* right, int count, 
   }
 }
 
-// out[i][j] += sum over t of left[t][i] right[t][j], for i below n (n rounded up to two); a block
-// of tokens at a time, so that it stays in the nearest cache.
+// out[i][j] += sum over t of left[t][i] right[t][j], for i < n with n rounded up to an even number.
+// Tokens are processed in blocks, so that their rows stay in the L1 cache.
 inline void add_outer(const double* left, const double* right, int count, int n, int stride,
                       double* out) {
   constexpr int kTokens = 64;
@@ -100,10 +101,9 @@ inline void add_outer(const double* left, const double* right, int count, int n,
   }
 }
 
-// The weights of all label pairs at the boundary at hand.  Rows and columns are ranks of labels
-// (Lattice::order), and rows of states have `g.stride` numbers.  In a model of first order a state
-// is a label, so that the step is a product of a row and a matrix; else it follows the arcs into
-// each state.
+// The weights of all label pairs at the current boundary.  Rows and columns are ranks of labels
+// (Lattice::order); rows of states have `g.stride` numbers.  In a first-order model states are
+// labels, and the step is a vector-matrix product; otherwise it follows the arcs into each state.
 struct Arcs {
   const Lattice& g;
   int n;                   // labels
@@ -126,11 +126,11 @@ struct Arcs {
     sums = work.doubles(g.stride);
     by_label = work.ints(n);
     for (int r = 0; r < n; ++r) by_label[g.order[r]] = r;
+    // The padding stays -inf, so that its weights are 0.
     fill(log_weight, static_cast<int>(size), kMinusInfinity);
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) {
         const bool barred = i == j && !g.same_label_adjacent;
-        // Padding stays -inf, so that it counts for nothing.
         log_weight[i * stride + j] =
             barred ? kMinusInfinity : g.transition[g.order[i] * g.Y + g.order[j]];
       }
@@ -138,8 +138,8 @@ struct Arcs {
     rescale();
   }
 
-  // top = max of log_weight, weight = exp(log_weight - top), and its transpose.  No weight is above
-  // 1, so that sums cannot overflow.
+  // Computes top = max of log_weight, weight = exp(log_weight - top), and its transpose.  No weight
+  // exceeds 1, so sums cannot overflow.
   void rescale() {
     const int size = stride * stride;
     vec most = splat(kMinusInfinity);
@@ -150,13 +150,13 @@ struct Arcs {
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) transposed[j * stride + i] = weight[i * stride + j];
     }
-    // The transpose is read in whole vectors: what belongs to no label is 0.
+    // The transpose is read in whole vectors, so its padding must be 0.
     for (int j = 0; j < stride; ++j) {
       for (int i = j < n ? n : 0; i < stride; ++i) transposed[j * stride + i] = 0.0;
     }
   }
 
-  // One pair in all three matrices, while `top` stays.
+  // Sets one pair in all three matrices; `top` does not change.
   void set(int i, int j, double log_value) {
     log_weight[i * stride + j] = log_value;
     const double value = std::exp(log_value - top);
@@ -165,7 +165,7 @@ struct Arcs {
 
   bool has_edges(int t) const { return g.by_position[t] < g.by_position[t + 1]; }
 
-  // Put the edge potentials of boundary t into the weights, and take them out again.
+  // Adds the edge potentials of boundary t to the weights; unpatch() removes them.
   void patch(int t) {
     double highest = kMinusInfinity;
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
@@ -174,7 +174,7 @@ struct Arcs {
       w += edge.score;
       highest = w > highest ? w : highest;
     }
-    // A pair far above `top` would make the others lose digits.
+    // Multiplied by a weight far above 1, terms lost to underflow would not be negligible.
     if (highest - top > kSpread) {
       rescale();
       return;
@@ -184,7 +184,7 @@ struct Arcs {
       set(edge.previous, edge.label, log_weight[edge.previous * stride + edge.label]);
     }
   }
-  // old_top: `top` before the patch, which says whether all weights have to be made again.
+  // old_top: `top` before patch().  If it has changed, all weights are recomputed.
   void unpatch(int t, double old_top) {
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
       const Edge& edge = g.edges[k];
@@ -203,12 +203,12 @@ struct Arcs {
     }
   }
 
-  // What static patterns add where a segment in state q begins, and the log weight of an arc (p,
-  // q).
+  // The score that static patterns add where a segment in state q begins, and the log weight of
+  // the arc (p, q).
   double entry(int q) const { return g.entry == nullptr ? 0.0 : g.entry[q]; }
   double pair(int p, int q) const { return log_weight[g.rank[p] * stride + g.rank[q]]; }
 
-  // Call visit(p) for the source of each arc into q.
+  // Calls visit(p) for the source p of each arc into q.
   template <class Visit>
   void sources(int q, Visit visit) const {
     if (g.in_ptr == nullptr) {
@@ -218,8 +218,8 @@ struct Arcs {
     }
   }
 
-  // hat[q] = most + ln sum over arcs of exp(alpha[p] + w[p, q] - most) + entry[q], over logarithms:
-  // two passes over the arcs, the first for the largest term.
+  // hat[q] = most + ln sum over arcs of exp(alpha[p] + w[p, q] - most) + entry[q], in two passes
+  // over the arcs, of which the first finds the largest term.
   double careful(const double* alpha, int q) const {
     double most = kMinusInfinity;
     sources(q, [&](int p) { most = std::fmax(most, alpha[p] + pair(p, q)); });
@@ -229,7 +229,7 @@ struct Arcs {
     return most + std::log(total) + entry(q);
   }
 
-  // linear[q] = exp(alpha[q]); alpha is relative to its largest entry, so that none is above 1.
+  // linear[q] = exp(alpha[q]), which is at most 1
   void to_linear(const double* alpha) const {
     for (int q = 0; q < g.stride; q += W) store(linear + q, exp(load(alpha + q)));
   }
@@ -239,7 +239,7 @@ struct Arcs {
     if (g.in_ptr == nullptr) {
       product(linear, weight, n, stride, sums);
     } else {
-      // The column of q in the matrix is a row of its transpose, which is read along the memory.
+      // The column of q is read as a row of the transpose, which is contiguous.
       for (int q = 0; q < g.Q; ++q) {
         const double* column = transposed + g.rank[q] * stride;
         double total = 0.0;
@@ -252,11 +252,11 @@ struct Arcs {
     }
   }
 
-  // hat row from an alpha row; both relative to the same base.
+  // Computes a hat row from an alpha row; both are relative to the same base.
   void forward(const double* alpha, double* hat) const {
     to_linear(alpha);
     sum_linear();
-    // hat[q] = ln(sums[q]) + top + entry[q]; where sums[q] is too small, it is taken again.
+    // hat[q] = ln(sums[q]) + top + entry[q], recomputed by careful() where sums[q] is too small
     bool small = false;
     for (int q = 0; q < g.stride; q += W) {
       const vec s = load(sums + q);
@@ -272,8 +272,8 @@ struct Arcs {
     }
   }
 
-  // Of the sources of q that give `best`, the one that comes first.  Apart from the loop that finds
-  // the maximum: ties are rare, and that loop has no branches without them.
+  // Returns the source of q that comes first among those with the value `best`.  It is not part of
+  // the loop that finds the maximum, because ties are rare and that loop has no branches this way.
   template <class First>
   [[gnu::noinline]] int first_of_tied(const double* alpha, int q, double best,
                                       First comes_first) const {
@@ -286,14 +286,14 @@ struct Arcs {
     return from;
   }
 
-  // The same with the maximum in place of the sum: previous[q] is the best source.  Of equal ones
-  // it is that with the smallest label, and then the one that comes_first(a, b).
+  // As forward(), with the maximum in place of the sum; previous[q] is the best source.  Ties go to
+  // the smallest label; comes_first(a, b) decides between states with the same label.
   template <class First>
   void forward_best(const double* alpha, double* hat, std::int32_t* previous,
                     First comes_first) const {
     if (g.in_ptr == nullptr) {
-      // Over the vectors of q: the source is a plain number, exact in a double.  Sources come by
-      // label, so that the first of equal ones stays.
+      // One vector of q at a time; the source is kept as a double, which is exact.  Sources are
+      // visited in the order of their labels, and the first of equals is kept.
       for (int q = 0; q < stride; q += W) {
         vec best = splat(kMinusInfinity), from = vec{};
         for (int y = 0; y < n; ++y) {
@@ -326,7 +326,7 @@ struct Arcs {
     }
     fill_tail(hat);
   }
-  // No state has the numbers from Q on.
+  // The entries from Q on are padding.
   void fill_tail(double* row) const {
     for (int q = g.Q; q < g.stride; ++q) row[q] = kMinusInfinity;
   }

@@ -1,11 +1,11 @@
-// The transpose of Arcs: from the probability of segments that start at a boundary to that of
-// segments that end there, with the expected transitions.
+// The transpose of Arcs: computes the probabilities of the segments that end at a boundary from
+// those of the segments that start there, and the expected transitions.
 //
-// Given P(hat[q]), the arc from p was taken with the probability
+// The arc (p, q) has the probability
 //
 //   P(p, q) = P(hat[q]) linear[p] weight[p, q] / sums[q]
 //
-// with the numbers of Arcs::forward.  Where sums[q] is too small for that, logarithms are used.
+// in the terms of Arcs::forward.  Where sums[q] is too small, it is computed in the log domain.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct ArcsBack {
   double* pairs;  // [Y][label stride] expected transitions by rank
   double* outer;  // [Y][label stride] the same, still to be multiplied by the weights
   static constexpr int kBlock = 32;
-  double* lefts;   // [kBlock][stride] rows whose outer products go to `outer`
+  double* lefts;   // [kBlock][stride] rows whose outer products are yet to be added to `outer`
   double* rights;  // [kBlock][stride]
   int waiting = 0;
 
@@ -37,9 +37,9 @@ struct ArcsBack {
     }
   }
 
-  // closed[p] = sum over q of P(p, q), from started[q] = P(hat[q]).  All rows have `stride`
-  // numbers. patched: the weights hold at this boundary only, so that expected pairs have to be
-  // multiplied by them now and cannot wait.
+  // closed[p] = sum over q of P(p, q), from started[q] = P(hat[q]).  All rows are [stride].
+  // patched: the weights hold at this boundary only, so the expected pairs are multiplied by them
+  // at once and not in finish().
   void pass(const double* alpha, const double* hat, const double* started, bool patched,
             double* closed) {
     arcs.to_linear(alpha);
@@ -54,8 +54,8 @@ struct ArcsBack {
   //   closed[p] = linear[p] sum over q of weight[p, q] ratio[q]
   //   E(p, q)  += linear[p] weight[p, q] ratio[q]
   //
-  // Returns whether a sum that counts was too small; its ratio is 0, and pass_carefully adds its
-  // share.
+  // Returns whether sums[q] was too small for some q with P(hat[q]) > 0.  Its ratio is set to 0,
+  // and pass_carefully adds its terms.
   bool pass_dense(const double* started, bool patched, double* closed) {
     arcs.sum_linear();
     bool small = false;
@@ -80,21 +80,21 @@ struct ArcsBack {
       }
       return small;
     }
-    // Collect a block of rows, then add their outer products at once.
+    // Rows are collected, and the outer products of a block are added together.
     copy(lefts + waiting * g.stride, arcs.linear, g.stride);
     copy(rights + waiting * g.stride, ratio, g.stride);
     if (++waiting == kBlock) add_waiting();
     return small;
   }
 
-  // outer[p, q] += sum over the rows that wait of linear[p] ratio[q]
+  // outer[p, q] += sum over the collected rows of linear[p] ratio[q]
   void add_waiting() {
     add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
     waiting = 0;
   }
 
-  // The same over the arcs into each state that is entered at all.  Two passes over its arcs:
-  // sums[q] first, then the shares.
+  // The same over the arcs into each state with P(hat[q]) > 0, in two passes: sums[q] first, then
+  // P(p, q).
   bool pass_sparse(const double* started, double* closed) {
     bool small = false;
     fill(closed, g.stride, 0.0);
@@ -133,7 +133,7 @@ struct ArcsBack {
   }
 
   // P(p, q) = P(hat[q]) exp(gap) / sum over p' of exp(gap), for the states whose sum is too small
-  // for plain numbers.  The norm is 1 but for rounding; dividing by it keeps sums of probabilities
+  // in the linear domain.  The norm is 1 up to rounding; dividing by it keeps the total probability
   // exact.
   void pass_carefully(const double* alpha, const double* hat, const double* started,
                       double* closed) {
@@ -164,8 +164,8 @@ struct ArcsBack {
     return total;
   }
 
-  // transitions[y0, y] = E(y0, y), [Y][Y] by label: pairs as they are, and outer products times the
-  // weights that all boundaries without edges share.
+  // transitions[y0, y] = E(y0, y), [Y][Y] by label: the pairs, plus the outer products times the
+  // weights, which all boundaries without edges share.
   void finish(double* transitions) {
     if (waiting > 0) add_waiting();
     for (int i = 0; i < g.Y; ++i) {

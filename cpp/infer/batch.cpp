@@ -8,9 +8,9 @@
 namespace caesura {
 namespace {
 
-constexpr int kBlock = 256;  // sequences whose shared counts are kept apart until they are summed
+constexpr int kBlock = 256;  // sequences whose shared counts are stored before they are summed
 
-// A view of doubles, or a copy in scratch memory where the scores are float.
+// Returns the scores themselves if they are doubles, else a copy in scratch memory.
 template <class Real>
 const double* widened(const Real* from, std::size_t count, Workspace& work) {
   if constexpr (std::is_same_v<Real, double>) {
@@ -22,6 +22,7 @@ const double* widened(const Real* from, std::size_t count, Workspace& work) {
   }
 }
 
+// The given scores as doubles; zeros if they are null or if each sequence has its own.
 template <class Real>
 std::vector<double> shared_scores(const Real* given, bool own, std::size_t count) {
   std::vector<double> scores(count, 0.0);
@@ -35,7 +36,7 @@ void scaled(const double* from, std::size_t count, double factor, Real* to) {
   for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Real>(factor * from[i]);
 }
 
-// The names of a Problem's arrays as the caller of a batch knows them.
+// The name in BatchInput of an array of a Problem.
 std::string batch_name(const std::string& name) {
   return name == "emission" ? "tokens" : name == "spans" ? "segments" : name;
 }
@@ -49,7 +50,7 @@ Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   try {
     automaton_ = automaton_for(order_, in_.patterns, in_.rules, in_.same_label_adjacent);
   } catch (const TooLarge&) {
-    automaton_ = nullptr;  // each sequence has that of the labels that it can have
+    automaton_ = nullptr;  // each sequence gets one for the labels that it can have
   }
   transition_ = shared_scores(in_.transition, in_.own_transition, Y * Y);
   start_ = shared_scores(in_.start, in_.own_start, Y);
@@ -57,7 +58,7 @@ Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   pattern_scores_ = shared_scores(in_.pattern_scores, false, in_.patterns.size());
   targets_.resize(in_.patterns.size());
   std::iota(targets_.begin(), targets_.end(), in_.Y);
-  // The spans of each sequence, in the order given: a counting sort.
+  // Group the spans by sequence, in the order given, by a counting sort.
   span_ptr_.assign(in_.B + 1, 0);
   for (std::int64_t i = 0; i < in_.n_spans; ++i) ++span_ptr_[in_.span_index[4 * i] + 1];
   std::partial_sum(span_ptr_.begin(), span_ptr_.end(), span_ptr_.begin());
@@ -68,7 +69,8 @@ Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   for (const std::int32_t bound : in_.bounds) bounded_ |= bound > 0 && bound < in_.L;
 }
 
-// Whether there are scores of segments alone, in a model of the first order without rules.
+// Whether the kernel for dense scores applies: a first-order model without rules, whose only scores
+// by token are those of segments.
 template <class Real>
 bool Batch<Real>::is_dense() const {
   return in_.segments != nullptr && in_.L > 0 && in_.tokens == nullptr && in_.starts == nullptr &&
@@ -76,7 +78,8 @@ bool Batch<Real>::is_dense() const {
          in_.n_spans == 0 && in_.patterns.empty() && in_.rules.empty();
 }
 
-// Calls the kernel for dense scores; false: use a Problem.
+// Calls the kernel for dense scores.  Returns false if it does not apply or a number left its
+// range; a Problem must be used then.
 template <class Real>
 bool Batch<Real>::dense(int b, Workspace& work, const DenseCounts<Real>* counts,
                         double* log_z) const {
@@ -100,8 +103,8 @@ bool Batch<Real>::dense(int b, Workspace& work, const DenseCounts<Real>* counts,
   }
 }
 
-// Ids of the potentials of sequence b: starts [T][Y], then ends [T][Y], then its spans; whichever
-// of them are given.
+// Adds the potentials of sequence b.  Their ids follow this order: starts [T][Y], ends [T][Y], and
+// the spans of the sequence, each only if given.
 template <class Real>
 void Batch<Real>::add_potentials(int b, ProblemInput& problem) const {
   const int T = problem.T, Y = in_.Y;
@@ -169,8 +172,8 @@ std::unique_ptr<Problem> Batch<Real>::problem_of(int b, Workspace& work) const {
   return made;
 }
 
-// Calls work(b, problem, workspace) for the sequences of a block, on threads; but for those for
-// which fast(b, workspace) has done it.
+// For the sequences [begin, end), in parallel: calls fast(b, workspace), and if that returns false,
+// work(b, problem, workspace).
 template <class Real>
 template <class Fast, class Work>
 void Batch<Real>::for_sequences(int begin, int end, int n_threads, Fast fast, Work work) const {
@@ -178,14 +181,14 @@ void Batch<Real>::for_sequences(int begin, int end, int n_threads, Fast fast, Wo
   for_each(end - begin, n_threads, [&](int i, Workspace& workspace) {
     if (fast(begin + i, workspace)) return;
     try {
-      Workspace own;  // answers within limits clear the scratch memory of the thread
+      Workspace own;  // queries with limits clear the scratch memory of the thread
       Workspace& scores = in_.rules.limits() > 0 ? own : workspace;
       work(begin + i, *problem_of(begin + i, scores), workspace);
     } catch (const InvalidScore& error) {
       invalid[i] = batch_name(error.what());
     }
   });
-  for (int i = 0; i < end - begin; ++i) {  // the first, whichever thread met it
+  for (int i = 0; i < end - begin; ++i) {  // the first invalid sequence, for any number of threads
     if (!invalid[i].empty()) throw InvalidBatch(begin + i, invalid[i]);
   }
 }
@@ -203,7 +206,7 @@ void Batch<Real>::log_partition(int n_threads, Real* out) const {
   });
 }
 
-// Counts of scores that sequence b has for itself.
+// Writes the counts of the scores that belong to sequence b alone.
 template <class Real>
 void Batch<Real>::put(int b, const Posterior& found, const BatchCounts<Real>& out) const {
   const std::size_t Y = in_.Y, row = in_.rows[b], size = in_.lengths[b] * Y;
@@ -226,8 +229,8 @@ void Batch<Real>::put(int b, const Posterior& found, const BatchCounts<Real>& ou
   }
 }
 
-// The counts of shared scores are summed in the order of the sequences, so that they are the same
-// for any number of threads: each block of sequences keeps its own until all of it is done.
+// The counts of shared scores are summed in the order of the sequences, so that the result is the
+// same for any number of threads: those of a block of sequences are stored until all are done.
 template <class Real>
 void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
   const std::size_t Y = in_.Y, P = in_.patterns.size(), size = Y * Y + 2 * Y + P;

@@ -1,11 +1,13 @@
-// A whole batch of sequences whose scores are arrays from outside (NumPy, torch), padded or ragged.
+// Queries on a batch of sequences whose scores are arrays of the caller (NumPy, torch), padded or
+// ragged.
 //
-//   arrays of the batch --> a Problem over views for each sequence --> the answers of answers.hpp
+//   arrays of the batch --> a Problem over views for each sequence --> the queries of answers.hpp
 //
-// There is no recursion here: each thread builds the Problem of one sequence, asks, and writes the
-// answer into the arrays of the caller.  Scores that are double are read where they are; float is
-// widened one sequence at a time into the scratch memory of the thread.  Scores of segments alone
-// need no Problem: dense_segments.hpp reads them where they are and writes counts in place.
+// There is no recursion here: each thread builds the Problem of one sequence, runs the query and
+// writes the answer to the arrays of the caller.  Double scores are read in place; float scores are
+// widened one sequence at a time into the scratch memory of the thread.  If there are only segment
+// scores, no Problem is needed: the kernel of dense_segments.hpp reads and writes the arrays in
+// place.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +20,9 @@
 
 namespace caesura {
 
-// Views of the scores.  Sequence b has lengths[b] tokens and its token t is row rows[b] + t of the
-// arrays by token; a padded array (B, T, Y) has rows[b] = b T, a ragged one (sum of T, Y) the
-// running sum of the lengths.  Rows in between are padding and are never read.
+// Views of the scores.  Sequence b has lengths[b] tokens, and its token t is row rows[b] + t of the
+// arrays by token: rows[b] = b T for a padded array (B, T, Y), and the sum of the lengths before b
+// for a ragged one (sum of T, Y).  Rows in between are padding and are never read.
 template <class Real>
 struct BatchInput {
   int B = 0, Y = 0, L = 0;
@@ -41,35 +43,36 @@ struct BatchInput {
   bool own_transition = false, own_start = false, own_end = false;  // one for each sequence
   std::vector<std::int32_t> bounds;  // [Y] longest segment, 0: no bound
   bool same_label_adjacent = true;
-  // Label histories of two labels or more, each with a score wherever it holds; and rules on the
+  // Label histories of two labels or more, whose scores count wherever they occur, and rules on the
   // sequence of labels.  All sequences share them.
   std::vector<std::vector<std::int32_t>> patterns;  // [P]
   const Real* pattern_scores = nullptr;             // [P]
   RuleSet rules;
 };
 
-// Where answers go; null where not wanted.  Shapes are those of the scores, padding is not written.
+// Output arrays, each of which may be null if it is not needed.  They have the shapes of the
+// scores.  The caller must zero the arrays by token and the spans, because neither padding nor the
+// counts of a sequence with ln Z = -inf are written.
 template <class Real>
 struct BatchCounts {
   Real* log_z = nullptr;                                         // [B]
   Real* entropy = nullptr;                                       // [B]
   Real *tokens = nullptr, *segments = nullptr;                   // as the scores
   Real *starts = nullptr, *ends = nullptr, *spans = nullptr;     // as the scores
-  Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch
-                                                                 // where shared
+  Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch if shared
   Real* patterns = nullptr;                                      // summed over the batch
   const double* weights = nullptr;  // [B] factors of the counts of each sequence, or null
 };
 
 // The paths of all sequences, concatenated.
 struct BatchPaths {
-  std::vector<std::int64_t> sequences{0};          // [B + 1] paths of each sequence
-  std::vector<std::int64_t> offsets{0};            // [paths + 1] segments of each path
+  std::vector<std::int64_t> sequences{0};          // [B + 1] offsets of each sequence in the paths
+  std::vector<std::int64_t> offsets{0};            // [paths + 1] offsets of each in the segments
   std::vector<std::int32_t> starts, ends, labels;  // [segments]
   std::vector<double> scores;                      // [paths]
 };
 
-// What is wrong with a batch: the sequence and the name of the array (as in BatchInput).
+// Thrown for an invalid score; names the sequence and the array (as in BatchInput).
 struct InvalidBatch : std::runtime_error {
   int sequence;
   InvalidBatch(int b, const std::string& array) : std::runtime_error(array), sequence(b) {}
@@ -80,12 +83,13 @@ class Batch {
  public:
   explicit Batch(BatchInput<Real> input);
 
-  // Each throws InvalidBatch for the first sequence whose scores are NaN, +inf or too large.
-  // ln Z of each sequence, [B]; -inf where no segmentation is possible.
+  // These functions throw InvalidBatch for the first sequence with a score that is NaN, +inf or too
+  // large.
+  // Computes ln Z of each sequence, [B]; -inf if no segmentation is possible.
   void log_partition(int n_threads, Real* out) const;
-  // ln Z, entropy and expected counts; the counts of a sequence with ln Z = -inf are 0.
+  // Computes ln Z, entropy and expected counts; the counts of a sequence with ln Z = -inf are 0.
   void posterior(int n_threads, const BatchCounts<Real>& out) const;
-  // A sequence without a possible segmentation has no path.
+  // A sequence without a possible segmentation has no paths.
   BatchPaths best(int n_threads) const;
   BatchPaths n_best(int n, int n_threads) const;
   BatchPaths samples(int n, std::uint64_t seed, int n_threads) const;

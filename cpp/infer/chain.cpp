@@ -1,8 +1,8 @@
-// Marginals and ln Z of a linear chain, by scaled_chain.hpp: segments of length 1, one state a
-// label.
+// Marginals and ln Z of a linear chain, by scaled_chain.hpp: all segments have length 1, and states
+// are labels.
 //
-// Where a score is too large or a number leaves the range of the kernel, it returns false and the
-// general sweeps answer.
+// The kernel returns false if a score is too large or a number leaves its range; the general sweeps
+// are used then.
 #include <cmath>
 #include <limits>
 
@@ -13,8 +13,8 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// The weights of a lattice in the form that the kernel needs, relative to the largest of their
-// kind.
+// The exponentials of the start, end and transition scores of a lattice, each relative to the
+// largest of its kind.
 struct ChainWeights {
   const Lattice& g;
   const int n, stride;
@@ -24,8 +24,9 @@ struct ChainWeights {
   explicit ChainWeights(const Lattice& lattice)
       : g(lattice), n(lattice.Y), stride((lattice.Y + W - 1) / W * W) {}
 
-  // Starts, ends and transitions as exponentials; their largest entries go to ln Z, those of the
-  // transitions T - 1 times.  False: a score is NaN, or too large for plain numbers.
+  // Computes the exponentials and adds the largest scores to *log_z, that of the transitions T - 1
+  // times.  Returns false if a largest score is too large or -inf, or another one is too far below
+  // it.  NaN may pass here, but makes the sweeps return false.
   bool set(Workspace& work, Total* log_z) {
     view.Y = n;
     view.stride = stride;
@@ -44,8 +45,9 @@ struct ChainWeights {
     return std::abs(top) <= exps.kLarge;
   }
 
-  // weight[i, j] = exp(transition[i, j] - top), its transpose and their panels.  Sequences of one
-  // batch mostly share their transitions, so the last are kept in memory that outlives the call:
+  // Computes weight[i, j] = exp(transition[i, j] - top), its transpose and their panels.  The
+  // sequences of a batch mostly share their transitions, so the last ones are cached in memory that
+  // outlives the call:
   //
   //   weight [stride][stride] | transposed [stride][stride] | panels | raw [Y][Y] | facts [3] |
   //   sources [Y]
@@ -61,7 +63,7 @@ struct ChainWeights {
     double* transposed = weight + size;
     Panel* panels = reinterpret_cast<Panel*>(transposed + size);
     double* raw = transposed + size + kPanel * n_panels;  // [Y][Y] as given
-    double* facts = raw + square;  // is all this good, may labels repeat, the maximum
+    double* facts = raw + square;  // whether the rest is valid, same_label_adjacent, top
     std::int32_t* sources = reinterpret_cast<std::int32_t*>(facts + 3);
     const double repeats = g.same_label_adjacent ? 1.0 : 0.0;
     view.transition = weight;
@@ -74,7 +76,7 @@ struct ChainWeights {
       facts[1] = repeats;
       std::memcpy(raw, g.transition, sizeof(double) * square);
       if (!set_weights(weight, transposed, &facts[2])) return false;
-      for (int i = 0; i < n; ++i) sources[i] = i;  // all pairs are taken to be possible
+      for (int i = 0; i < n; ++i) sources[i] = i;  // all panels are dense
       for (int p = 0; p < n_panels; ++p) {
         const int begin = p * kWidest, left = vectors - begin;
         panels[p] = {begin, left < kWidest ? left : kWidest, sources, n, true};
@@ -85,7 +87,7 @@ struct ChainWeights {
     return true;
   }
 
-  // Labels that may not repeat have -inf on the diagonal, and padding has it everywhere.
+  // Before the exponential, the padding is -inf, and so is the diagonal if labels may not repeat.
   bool set_weights(double* weight, double* transposed, double* most) const {
     const int size = stride * stride;
     fill(weight, size, kMinusInfinity);
@@ -101,8 +103,8 @@ struct ChainWeights {
   }
 };
 
-// Rows of n numbers that follow each other, filled in order from rows of whole vectors: what is
-// stored beyond the end of one is replaced by the next.  Only the last row must be cut.
+// Contiguous rows of n numbers, written in order and in whole vectors: what a vector stores beyond
+// the end of a row is overwritten by the next row.  Only the last row needs partial stores.
 struct PackedRows {
   double* rows;
   double* end;
@@ -131,16 +133,15 @@ void put_transitions(const double* sums, const LabelWeights<double>& w, double* 
 
 }  // namespace
 
-// ln Z and, where `counts` are wanted, P(label of token t) and expected transitions:
+// Computes ln Z and, unless `counts` is null, P(label of token t) and the expected transitions:
 //
 //   alpha[t]  = (alpha[t-1]' W) * exp(emission[t]),    beta[t] = W (exp(emission[t+1]) * beta[t+1])
 //   P(t, y)   = alpha[t][y] beta[t][y] / Z
 //
-// With a forbidden boundary there is no segmentation into single tokens, which the general sweeps
-// report.
+// If a boundary is barred, no segmentation into single tokens exists; the general sweeps report it.
 bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   const int n = g.Y;
-  // Every inner boundary is one between two segments, so that none may be forbidden.
+  // A segment ends at every boundary after the first, so none of them may be barred.
   for (int t = 0; t < g.T; ++t) {
     if (g.boundary[t + 1] & kBarred) return false;
   }
@@ -148,7 +149,7 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   ChainWeights weights(g);
   if (!weights.set(work, &total)) return false;
   double* allowed = work.doubles(g.stride);
-  // The row of token t, with -inf for the labels that it may not have.
+  // The row of token t, with -inf for the labels that are not allowed there.
   auto scores = [&](int t) -> const double* {
     if (g.allowed == nullptr) return g.emission + static_cast<std::ptrdiff_t>(t) * n;
     emission_row(g, t, allowed);
@@ -161,7 +162,7 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
     *log_z = total.value();
     return true;
   }
-  // Rounding may leave a probability just above 1.
+  // Rounding may raise a probability slightly above 1.
   const PackedRows tokens(counts->tokens, g.T, n);
   auto put = [&](int t, int q, vec probability) { tokens.put(t, q, min(probability, splat(1.0))); };
   double* sums = work.doubles(weights.stride * weights.stride);

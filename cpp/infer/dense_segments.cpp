@@ -1,18 +1,18 @@
-// Marginals and ln Z of a semi-CRF with dense scores of segments, over plain numbers.
+// Marginals and ln Z of a semi-CRF with dense segment scores, in the linear domain.
 //
-//   alpha[e, y] = sum over k of hat[e-k, y] exp(score[e-k, k, y])
-//   hat[e, q]   = sum over p of alpha[e, p] exp(transition[p, q])
-//   P([s, s+k), y) = P(alpha[e, y]) hat[s, y] exp(score[s, k, y]) / alpha[e, y]      (e = s + k)
+//   alpha[e, y]  = sum over s of hat[s, y] exp(score[s, k, y])               k = e - s - 1
+//   hat[e, q]    = sum over p of alpha[e, p] exp(transition[p, q])
+//   P([s, e), y) = P(alpha[e, y]) hat[s, y] exp(score[s, k, y]) / alpha[e, y]
 //
 // A twin of sweep.cpp and posterior.cpp for the layers of neural networks: loss and gradient of a
 // batch of 8 take 0.4 of their time (T=512 L=32 Y=16: 20 -> 8 ms, bench/layers.py).
-// Each score is read once and its exponential is taken once: it waits where the count will be, and
-// the backward pass multiplies it in place.  Sums go from a start to its ends, along the memory.
+// Each score is read once and its exponential is computed once.  It is stored where the count will
+// be, and the backward pass multiplies it in place.  Each start adds its terms to the sums of its
+// ends, which are contiguous in memory.
 //
 // Rows are relative: hat[s] to base(s), the exponentials of start s to their largest score, and
-// alpha[e] to ref(e), the largest base(s) + largest score of the starts so far.  Where a number
-// leaves the range in which nothing is lost, the kernel returns false and the general sweeps
-// answer.
+// alpha[e] to ref(e), the largest base(s) + largest score of the starts so far.  If a number leaves
+// the range in which no digits are lost, the kernel returns false and the general sweeps are used.
 #include "infer/dense_segments.hpp"
 
 #include <algorithm>
@@ -29,9 +29,9 @@ namespace caesura::CAESURA_ISA {
 namespace {
 
 constexpr double kLeast = 1e-280;   // sums below it may have lost terms, which are below 1e-308
-constexpr double kMostScore = 1e9;  // larger ones are left to the general sweeps
+constexpr double kMostScore = 1e9;  // larger scores are left to the general sweeps
 
-// Scores of float are read and written as such, and summed as double.
+// Float scores are read and written as floats, and summed as doubles.
 using fvec = float __attribute__((vector_size(CAESURA_WIDTH * 4)));
 
 inline vec read(const double* p) { return load(p); }
@@ -56,7 +56,7 @@ inline void copy_exactly(double* to, const double* from, int n) {
 
 template <class Real>
 struct Dense {
-  // An exponential must be a normal number where it is kept.
+  // The largest difference of two scores of a start: exponentials must be normal numbers of Real.
   static constexpr double kSpread = sizeof(Real) == 4 ? 80.0 : 600.0;
 
   const DenseSegments<Real>& in;
@@ -64,12 +64,12 @@ struct Dense {
   double* weight;     // [Y][Y] exp(transition - top)
   double* hat;        // [T][Y] relative to base(s)
   double* alpha;      // [T + 1][Y] relative to ref(e)
-  double* scaled;     // [T + 1][Y] alpha over its largest entry
+  double* scaled;     // [T + 1][Y] alpha divided by the largest entry of its row
   double* largest;    // [T] largest score of a segment from s
   double* increment;  // [T + 1] base(e) - base(e - 1)
-  double* ref;        // [T + 1 + W] ref(e), relative to the base of now; at the end to base(e - 1)
-  double* fade;       // [L + W] what sums so far are multiplied by as ref(e) moves
-  double* share;      // [L + W] weight of the start of now in the sums of its ends
+  double* ref;        // [T + 1 + W] ref(e), relative to base(s) of the current start s < e
+  double* fade;       // [L + W] factor of the sums so far when ref(e) changes
+  double* share;      // [L + W] factor of the terms of the current start
   double* row;        // [Y]
   double* barred;     // [L][Y] 0, or -inf beyond the bound of a label; null without bounds
   double top = 0.0;
@@ -103,8 +103,8 @@ struct Dense {
   int ends_of(int s) const { return std::min(L, T - s); }
   const Real* scores(int s) const { return in.scores + static_cast<std::ptrdiff_t>(s) * L * Y; }
 
-  // out[i] = exp(x[i] - most), most = the largest entry.  False: an entry is NaN or too large, too
-  // small beside the largest, or all are -inf.
+  // out[i] = exp(x[i] - *most), *most = the largest entry.  Returns false if an entry is NaN, too
+  // large or too far below the largest, or if all are -inf.
   static bool relative(const double* x, int n, double* out, double* most) {
     *most = kMinusInfinity;
     for (int i = 0; i < n; ++i) {
@@ -119,7 +119,8 @@ struct Dense {
     return true;
   }
 
-  // hat[0] = exp(start), the weights of the transitions, and empty sums.
+  // Sets hat[0] = exp(start), the weights of the transitions, and empty sums.  Returns false if a
+  // score is out of range.
   bool begin() {
     double first;
     if (!relative(in.start, Y, hat, &first)) return false;
@@ -138,18 +139,18 @@ struct Dense {
     return true;
   }
 
-  // kept[k][y] = exp(score[s, k, y] - largest[s])
+  // kept[k][y] = exp(score[s, k, y] - largest[s]).  Returns false if a score is out of range.
   bool take_exponentials(int s, Real* kept) {
     const Real* x = scores(s);
     const int n = ends_of(s) * Y;
-    // score[s, k, y] as flat entry i = k Y + y, with -inf beyond the bound of a label; a vector,
-    // and one by one for the rest of the row.
+    // The scores from the flat index i = k Y + y on, -inf beyond the bound of a label: a vector of
+    // them, and single ones for the rest of the row.
     auto at = [&](int i) {
       const vec v = read(x + i);
       return barred == nullptr ? v : v + load(barred + i);
     };
     auto last = [&](int i) { return static_cast<double>(x[i]) + (barred ? barred[i] : 0.0); };
-    // First the largest score of the start, and whether all are numbers,
+    // Find the largest score of the start, and check that all are numbers.
     vec most = splat(kMinusInfinity);
     ivec good = most == most;
     int i = 0;
@@ -168,7 +169,7 @@ struct Dense {
     if (highest == kMinusInfinity) highest = 0.0;
     largest[s] = highest;
     if (highest < -kMostScore) return false;
-    // then the exponentials relative to it, none of which may be lost.
+    // Compute the exponentials relative to it, none of which may underflow.
     ivec lost = most != most;
     for (i = 0; i + W <= n; i += W) {
       const vec v = at(i) - highest;
@@ -184,12 +185,13 @@ struct Dense {
     return fine;
   }
 
-  // All ends e of s take ref(e) = max(ref(e), base(s) + largest[s]), so that no term is above 1:
+  // Sets ref(e) = max(ref(e), base(s) + largest[s]) for all ends e = s + k + 1, so that no term
+  // exceeds 1:
   //
-  //   fade[e]  = exp(old ref(e) - new ref(e))          what the sums so far are multiplied by
-  //   share[e] = exp(base(s) + largest[s] - ref(e))    what the exponentials of s are multiplied by
+  //   fade[k]  = exp(old ref(e) - new ref(e))          factor of the sums so far
+  //   share[k] = exp(base(s) + largest[s] - ref(e))    factor of the exponentials of s
   //
-  // References are kept relative to base(s), so that base(s) itself is 0 here.
+  // References are stored relative to base(s), so that base(s) itself is 0 here.
   void move_references(int s) {
     const vec mine = splat(largest[s]);
     double* const at = ref + s + 1;
@@ -200,11 +202,11 @@ struct Dense {
       store(share + k, exp(mine - now));
       store(at + k, now);
     }
-    // what the last vector wrote beyond the ends of s
+    // Clear what the last vector wrote beyond the ends of s.
     for (int k = ends_of(s); k % W != 0; ++k) at[k] = kMinusInfinity;
   }
 
-  // alpha[e, y] = alpha[e, y] fade[e] + kept[k, y] hat[s, y] share[e]
+  // alpha[e, y] = alpha[e, y] fade[k] + kept[k, y] hat[s, y] share[k]         e = s + k + 1
   void add(int s, const Real* kept) {
     const double* from = hat + static_cast<std::ptrdiff_t>(s) * Y;
     double* to = alpha + static_cast<std::ptrdiff_t>(s + 1) * Y;
@@ -219,13 +221,13 @@ struct Dense {
     }
   }
 
-  // alpha[e] is complete.  With most = max over y of alpha[e, y]:
+  // Computes hat[e] once alpha[e] is complete.  With most = max over y of alpha[e, y]:
   //
   //   scaled[e, y]  = alpha[e, y] / most
   //   base(e)       = base(e - 1) + increment[e],  increment[e] = ref(e) + ln most + top
   //   hat[e, q]     = sum over p of scaled[e, p] weight[p, q]
   //
-  // False: a sum is so small that terms of it may have been lost.
+  // (without top if e = T).  Returns false if a sum is so small that terms may have underflowed.
   bool step(int e) {
     const double* sums = alpha + static_cast<std::ptrdiff_t>(e) * Y;
     double* out = scaled + static_cast<std::ptrdiff_t>(e) * Y;
@@ -247,12 +249,13 @@ struct Dense {
     for (int q = 0; q < Y; ++q) {
       if (!(next[q] >= kLeast)) return false;
     }
-    // References of later ends become relative to the base of now.
+    // References of later ends become relative to base(e).
     for (int k = e + 1; k < std::min(e + L, T + 1); ++k) ref[k] -= increment[e];
     return true;
   }
 
-  // ln Z; the exponentials stay in `kept`, all of them or those of one start.
+  // Computes ln Z.  The exponentials are stored in `kept`: [T][L][Y] if `all`, else [L][Y] for the
+  // current start.
   bool forward(Real* kept, bool all, double* log_z) {
     if (!begin()) return false;
     for (int s = 0; s < T; ++s) {
@@ -263,7 +266,7 @@ struct Dense {
       add(s, mine);
       if (!step(s + 1)) return false;
     }
-    // Z = sum over y of alpha[T, y] exp(end[y]); its shares are where the backward pass begins.
+    // Z = sum over y of alpha[T, y] exp(end[y]); the backward pass begins with the terms over Z.
     double last;
     if (!relative(in.end, Y, row, &last)) return false;
     double total = 0.0;
@@ -276,13 +279,13 @@ struct Dense {
     return true;
   }
 
-  // For all ends e = s + k of segments from s:
+  // For all ends e = s + k + 1 of segments from s:
   //
-  //   P([s, e), y) = kept[k, y] hat[s, y] share[e] ratio[e, y]
+  //   P([s, e), y) = kept[k, y] hat[s, y] share[k] ratio[e, y]
   //   begun[y]     = sum over k of P([s, e), y) = P(hat[s, y])
   //
-  // The probability, times `factor`, takes the place of the exponential.  Rounding may leave it
-  // just above 1.
+  // The probability times `factor` replaces the exponential.  It is limited to 1, because rounding
+  // may raise it slightly above.
   void count(int s, const double* ratio, double factor, Real* kept, double* begun) {
     const double* from = hat + static_cast<std::ptrdiff_t>(s) * Y;
     const double* to = ratio + static_cast<std::ptrdiff_t>(s + 1) * Y;
@@ -304,11 +307,12 @@ struct Dense {
     }
   }
 
-  // From P(hat[s, q]) to P(alpha[s, p]):
+  // Computes closed[p] = P(alpha[s, p]) from begun[q] = P(hat[s, q]), which it overwrites:
   //
   //   closed[p]    = scaled[s, p] sum over q of weight[p, q] begun[q] / hat[s, q]
-  //   outer[p, q] += scaled[s, p] begun[q] / hat[s, q]         expected transitions, without
-  //   weights
+  //   outer[p, q] += scaled[s, p] begun[q] / hat[s, q]
+  //
+  // outer[p, q] weight[p, q] is the expected number of transitions.
   void pass(int s, double* begun, double* closed, double* outer) {
     const double* sums = hat + static_cast<std::ptrdiff_t>(s) * Y;
     const double* from = scaled + static_cast<std::ptrdiff_t>(s) * Y;
@@ -325,21 +329,21 @@ struct Dense {
     }
   }
 
-  // From the last start to the first, with P(alpha[T]) in `row`.  The numbers of the forward pass
-  // are used again: nothing is recomputed but `share`, whose references were those of the moment.
+  // Processes the starts from the last to the first; `row` holds P(alpha[T]) at first.  All numbers
+  // of the forward pass are reused except `share`, which is recomputed for the final references.
   void backward(const DenseCounts<Real>& counts, Workspace& work) {
     double* begun = work.doubles(Y);
-    double* rest = work.doubles(T + 1 + W);  // base(s) - ref(e), for the ends of the start of now
+    double* rest = work.doubles(T + 1 + W);  // base(s) - ref(e) for the current start s < e
     copy_exactly(counts.ends, row, Y);
     fill_exactly(counts.transitions, Y * Y, 0.0);
     fill_exactly(rest, T + 1 + W, kMinusInfinity);
     for (int s = T - 1; s >= 0; --s) {
       if (s % 16 == 0) check_interrupt();
-      // ratio[e] = P(alpha[e]) / alpha[e] takes the place of alpha[e]
+      // ratio[e] = P(alpha[e]) / alpha[e] replaces alpha[e].
       double* sums = alpha + static_cast<std::ptrdiff_t>(s + 1) * Y;
       for (int y = 0; y < Y; ++y) sums[y] = row[y] / sums[y];
       if (s + 1 < T) {
-        // base(s) - ref(e) for the start of now: each step back lowers the base by its increment.
+        // Each step back lowers base(s) by increment[s + 1].
         for (int k = s + 2; k < std::min(s + 2 + L, T + 1); ++k) rest[k] -= increment[s + 1];
       }
       rest[s + 1] = -ref[s + 1];
@@ -360,7 +364,8 @@ template <class Real>
 bool dense(const DenseSegments<Real>& in, Workspace& work, const DenseCounts<Real>* counts,
            double* log_z) {
   Dense<Real> sweep(in, work);
-  // With counts, the exponentials of all starts stay in their place; ln Z alone keeps one start.
+  // With counts, the exponentials of all starts are kept in the place of the counts; ln Z alone
+  // keeps those of one start.
   if (counts != nullptr) {
     if (!sweep.forward(counts->segments, true, log_z)) return false;
     sweep.backward(*counts, work);

@@ -1,4 +1,4 @@
-// A first-order semi-CRF all of whose scores are one array over starts, lengths and labels.
+// A first-order semi-CRF whose segment scores are one array over starts, lengths and labels.
 #pragma once
 
 #include <cstdint>

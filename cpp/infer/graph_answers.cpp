@@ -34,7 +34,7 @@ void GraphWalk::terms(const Node& node, std::vector<Term>& out) const {
   auto push = [&](NodeKind kind, int at, int state, double value) {
     if (value > kMinusInfinity) out.push_back({{kind, at, state}, value});
   };
-  // The spans before gate k, by stop and label; after[y] is added.
+  // Pushes the terms of the window of gate k by stop and label, with after(y) added to each.
   auto push_window = [&](int k, auto after) {
     if (g_.is_first(k)) return push(NodeKind::kStart, 0, 0, 0.0);
     for (int j = g_.low[k]; j < g_.high[k]; ++j) {
@@ -96,12 +96,12 @@ GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work, 
   counts.ends = out.ends.data();
   counts.want_entropy = want_entropy;
   kernels().graph_posterior(g, work, tables, counts);
-  out.entropy = std::max(0.0, counts.entropy);  // a share may be rounded to just above 1
+  out.entropy = std::max(0.0, counts.entropy);  // rounding may make it slightly negative
   return out;
 }
 
-// The n best paths by the enumeration of paths.hpp over the tables of a Maximum sweep; equal ones
-// come in the order of their terms.
+// Enumerates paths (paths.hpp) over the tables of a Maximum sweep; equal ones come in the order of
+// their terms.
 std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) {
   GraphTables tables = tables_of(g, work);
   std::vector<GraphPath> paths;
@@ -117,7 +117,7 @@ std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) 
   return paths;
 }
 
-// Independent paths over the tables of a LogSum sweep; the same seed gives the same paths.
+// Samples paths over the tables of a LogSum sweep; the same seed gives the same paths.
 std::vector<GraphPath> graph_samples(const SpanGraph& g, Workspace& work, int n,
                                      std::uint64_t seed) {
   SegmentCount count;

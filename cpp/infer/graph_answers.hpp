@@ -10,14 +10,15 @@
 
 namespace caesura {
 
-// Lists the terms of the sums of a span graph, see paths.hpp.  A path goes back through
+// The walker over a span graph, see paths.hpp.  A path goes back through
 //
 //   kFinal        <- kClosed(j, y) for the stops j in the window of the last gate, or kStart
 //   kClosed(j, y) <- kSpan(u) for the spans u with stop j and label y
-//   kSpan(u)      <- kBegun(gate, label), or kSpan(p) for its predecessors where arcs have scores
+//   kSpan(u)      <- kBegun(gate, label), or kSpan(p) for its predecessors if arcs have scores
 //   kBegun(k, y)  <- kClosed(j, y0) for the stops j in the window of gate k, or kStart
 //
-// The windows of one path are disjoint, so a best path is found in O(K Y) after the sweep.
+// The windows along a path are disjoint, so after the sweep the best path is found in O(n + K Y) if
+// no arcs have scores.
 class GraphWalk {
  public:
   GraphWalk(const SpanGraph& graph, const GraphTables& tables) : g_(graph), t_(tables) {}
@@ -41,12 +42,12 @@ double graph_log_partition(const SpanGraph&, Workspace&, GraphTally* tally = nul
 
 struct GraphPosterior {
   double log_z = kMinusInfinity, entropy = 0.0;
-  std::vector<double> spans, arcs;                // as in the input
+  std::vector<double> spans, arcs;                // by place in the input
   std::vector<double> transitions, starts, ends;  // [Y][Y], [Y], [Y]
 };
 GraphPosterior graph_posterior(const SpanGraph&, int n_arcs, Workspace&, bool want_entropy);
 
-// Paths are lists of spans by place in the input; none where no segmentation is possible.
+// A path is a list of spans by place in the input.  There are none if no path is possible.
 using GraphPath = std::vector<std::int32_t>;
 std::vector<GraphPath> graph_n_best(const SpanGraph&, Workspace&, int n);
 std::vector<GraphPath> graph_samples(const SpanGraph&, Workspace&, int n, std::uint64_t seed);

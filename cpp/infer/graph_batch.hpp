@@ -1,4 +1,4 @@
-// The span graphs of a batch of sequences: one call for all of them, on threads.
+// The span graphs of a batch of sequences, which are built and queried in parallel.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace caesura {
 
-// Spans of all sequences, one sequence after the other; labels, scores of labels and the rule are
-// those of all graphs.
+// The spans of all sequences, concatenated.  All graphs share the labels, the scores of labels and
+// the arc rule.
 struct GraphBatchInput {
   int B = 0, Y = 0;
   ArcRule rule = ArcRule::kAdjacent;
   const std::int32_t* lengths = nullptr;  // [B] tokens
-  const std::int64_t* offsets = nullptr;  // [B + 1] the spans of each sequence
+  const std::int64_t* offsets = nullptr;  // [B + 1] offsets of each sequence in the spans
   const std::int32_t* spans = nullptr;    // [n][3] start, end, label
   const double* scores = nullptr;         // [n]
   const double* transition = nullptr;     // [Y][Y]
@@ -23,20 +23,20 @@ struct GraphBatchInput {
   const double* end = nullptr;            // [Y]
 };
 
-// Where counts go; nullptr: not wanted.  All are zeroed by the caller.
+// Output arrays, each of which may be null if it is not needed.
 struct GraphBatchCounts {
-  double* log_z = nullptr;        // [B] -inf where no segmentation is possible; counts are 0 there
+  double* log_z = nullptr;        // [B] -inf if no path is possible, and the counts are 0 then
   double* entropy = nullptr;      // [B]
   double* spans = nullptr;        // [n]
   double* transitions = nullptr;  // [B][Y][Y]
 };
 
-// Paths of all sequences: spans by place in the batch.
+// The paths of all sequences, concatenated.
 struct GraphBatchPaths {
-  std::vector<std::int64_t> sequences{0};  // [B + 1] the paths of each sequence
-  std::vector<std::int64_t> offsets{0};    // [paths + 1] the spans of each path
-  std::vector<std::int64_t> spans;
-  std::vector<double> scores;  // [paths]
+  std::vector<std::int64_t> sequences{0};  // [B + 1] offsets of each sequence in the paths
+  std::vector<std::int64_t> offsets{0};    // [paths + 1] offsets of each path in the spans
+  std::vector<std::int64_t> spans;         // by place in the batch
+  std::vector<double> scores;              // [paths]
 };
 
 class GraphBatch {
@@ -52,7 +52,7 @@ class GraphBatch {
   std::vector<std::int64_t> arcs() const;
   void log_partition(int n_threads, double* out) const;
   void posterior(int n_threads, const GraphBatchCounts& out) const;
-  // No path where no segmentation is possible.  Sequence b is drawn with seed + b.
+  // A sequence without a possible path has no paths.  Sequence b is sampled with the seed seed + b.
   GraphBatchPaths n_best(int n, int n_threads) const;
   GraphBatchPaths samples(int n, std::uint64_t seed, int n_threads) const;
 

@@ -8,9 +8,9 @@
 //   begun[k, y]  = plus over y0 of window[k, y0] + transition[y0, y], or start[y] at the beginning
 //   ln Z         = plus over y of window[S, y] + end[y]
 //
-// No arc is listed unless it has a score of its own: with n spans, K stops and S gates the cost is
-// O(n + K Y + S Y^2), and in addition the number of predecessors of each span that such an arc
-// leads to.  The window sums need no subtraction, see WindowSums.
+// Arcs are not listed unless they have scores of their own: with n spans, K stops and S gates the
+// cost is O(n + K Y + S Y^2), plus the number of predecessors of each span that such an arc leads
+// to.  The window sums need no subtraction, see WindowSums.
 
 #include "infer/graph_sweep.hpp"
 
@@ -25,12 +25,12 @@ namespace {
 
 // Sums over a window of stops whose limits only move forwards, as a queue made of two stacks:
 //
-//   front[j] = plus of ended[j .. middle)      made anew for all of a window when low passes middle
-//   rear[j]  = plus of ended[middle .. j]      made as high goes on
+//   front[j] = plus of ended[j .. middle)      rebuilt for a whole window when low reaches middle
+//   rear[j]  = plus of ended[middle .. j]      extended as high increases
 //   window   = front[low] (+) rear[high - 1]
 //
-// Each stop enters front and rear at most once, so a sum costs O(Y) on average.  Each of the sums
-// has at most two terms, which is what the backward sweep transposes.
+// Each stop enters front and rear at most once, so all windows together cost O((K + S) Y).  Each
+// sum has at most two terms, and the backward sweep transposes the sums one by one.
 template <class Semiring>
 struct WindowSums {
   const SpanGraph& g;
@@ -49,10 +49,10 @@ struct WindowSums {
   }
 
   void sum(int k, double* out) {
-    // low has passed middle: front[j] = ended[j] (+) front[j+1] for low <= j < high, and rear is
-    // empty. Else rear[j] = ended[j] (+) rear[j-1] for the stops that are new.  Each row is
-    // relative to the base of its own stop, and offset(i, j) = base(i) - base(j) brings one to the
-    // other.
+    // If low has reached middle, front[j] = ended[j] (+) front[j+1] for low <= j < high, and rear
+    // is empty.  Otherwise rear[j] = ended[j] (+) rear[j-1] for the stops that are new.  Each row
+    // is relative to the base of its own stop; adding offset(i, j) = base(i) - base(j) converts a
+    // row of stop i to the base of stop j.
     const int low = g.low[k], high = g.high[k];
     if (low >= middle) {
       middle = summed = high;
@@ -67,7 +67,7 @@ struct WindowSums {
       copy(row(t.rear, j), row(t.ended, j), t.stride);
       if (j > middle) add(row(t.ended, j), row(t.rear, j - 1), t.offset(j - 1, j), row(t.rear, j));
     }
-    // window[k] = front[low] (+) rear[high-1], relative to the last stop
+    // window[k] = front[low] (+) rear[high-1], relative to base(high - 1)
     const double shift = t.offset(low, high - 1);
     const double* front = row(t.front, low);
     fill(out, t.stride, kMinusInfinity);
@@ -86,7 +86,7 @@ struct GraphForward {
   Arcs arcs;
   WindowSums<Semiring> window;
   double* row;             // [stride]
-  std::int32_t* previous;  // [stride] not used: paths are found by listing terms
+  std::int32_t* previous;  // [stride] unused, because paths are found by listing terms
   Total base;
 
   GraphForward(const SpanGraph& graph, Workspace& work, GraphTables& tables, GraphTally* count)
@@ -116,12 +116,12 @@ struct GraphForward {
     return sum.value();
   }
 
-  // value[u] and ended[j], first relative to base(j - 1), then to their largest.
+  // Computes value[u] and ended[j], first relative to base(j - 1), then to base(j).
   void close(int j) {
     double* ended = at(t.ended, j);
     fill(ended, t.stride, kMinusInfinity);
     double most = kMinusInfinity;
-    // Spans are sorted by stop and label, so that the terms of ended[j, y] are one run.
+    // Spans are sorted by stop and label, so the terms of ended[j, y] are contiguous.
     for (int u = g.stop_ptr[j]; u < g.stop_ptr[j + 1];) {
       const int y = g.spans[u].label;
       typename Semiring::Sum sum;
@@ -134,7 +134,7 @@ struct GraphForward {
       ended[y] = sum.value();
       most = ended[y] > most ? ended[y] : most;
     }
-    // base(j) = base(j-1) + most, kept as two doubles: differences of bases must not cancel.
+    // base(j) = base(j-1) + most, kept as two doubles so that differences of bases lose no digits.
     if (most == kMinusInfinity) most = 0.0;
     base.add(most);
     t.base_high[j] = base.high;
@@ -143,7 +143,7 @@ struct GraphForward {
     for (int u = g.stop_ptr[j]; u < g.stop_ptr[j + 1]; ++u) t.value[u] -= most;
   }
 
-  // window[k] and begun[k], relative to the last stop at or before the gate.
+  // Computes window[k] and begun[k], relative to the base of the last stop at or before the gate.
   void open(int k) {
     double* sums = at(t.window, k);
     double* begun = at(t.begun, k);
@@ -160,7 +160,7 @@ struct GraphForward {
     t.summed[k] = window.summed;
   }
 
-  // The step over transitions wants a row relative to its largest entry.
+  // The step over the transitions, which needs a row relative to its largest entry.
   void step(const double* sums, double* begun) {
     // begun[y] = plus over y0 of window[y0] + transition[y0, y]
     vec most = splat(kMinusInfinity);
@@ -178,12 +178,12 @@ struct GraphForward {
     if (tally != nullptr) ++tally->steps;
   }
 
-  // ln Z, or the best score, and all rows of the tables.
+  // Computes all rows of the tables, and returns ln Z or the best score.
   double run() {
     t.base_high[0] = t.base_low[0] = 0.0;
     fill(at(t.ended, 0), t.stride, kMinusInfinity);
-    // Stops are closed as soon as a gate needs them: the window of a gate holds only stops before
-    // it, and all spans that stop there begin at earlier gates.
+    // A stop is closed when the first gate needs it: the window of a gate holds only stops at or
+    // before it, and all spans that end there start at earlier gates.
     int next = 1;
     for (int k = 0; k <= g.S; ++k) {
       if ((k + 1) % 64 == 0) check_interrupt();
@@ -214,7 +214,7 @@ struct GraphBackward {
   double* front;      // [K + 1][stride]
   double* rear;       // [K + 1][stride]
   double* begun;      // [S + 1][stride]
-  double* window;     // [stride] of the gate at hand
+  double* window;     // [stride] P(window[k]) of the current gate
   double* row;        // [stride]
   double* begun_row;  // [stride]
 
@@ -236,7 +236,7 @@ struct GraphBackward {
     row = zeros(work, t.stride);
     begun_row = zeros(work, t.stride);
   }
-  // Probabilities are collected by addition, so that all start at 0.
+  // Probabilities are accumulated, so all are 0 at first.
   static double* zeros(Workspace& work, std::size_t count) {
     double* made = work.doubles(count);
     for (std::size_t i = 0; i < count; ++i) made[i] = 0.0;
@@ -248,7 +248,8 @@ struct GraphBackward {
     return table + static_cast<std::ptrdiff_t>(i) * t.stride;
   }
 
-  // The probability of a term with weight w in a sum with probability p and this total weight.
+  // Returns the probability of a term with weight w in a sum with probability p and total weight
+  // `total`, and adds its part of the entropy.
   double share(double p, double w, double total) {
     if (w == 0.0) return 0.0;
     const double part = w / total;
@@ -256,7 +257,7 @@ struct GraphBackward {
     return p * part;
   }
 
-  // sum[y] = a[y] (+) (b[y] + shift), with P(sum) = p: add to P(a) and to P(b).
+  // Transposes sum[y] = a[y] (+) (b[y] + shift): distributes p = P(sum) to P(a) and P(b).
   void split(const double* p, const double* sum, const double* a, double* to_a, const double* b,
              double shift, double* to_b) {
     for (int y = 0; y < g.Y; ++y) {
@@ -266,16 +267,17 @@ struct GraphBackward {
       to_b[y] += share(p[y], second, first + second);
     }
   }
-  // A sum of one term passes on all of its probability.
+  // The same for a sum with one term, which receives all of its probability.
   void add(const double* p, double* to) const {
     for (int y = 0; y < g.Y; ++y) to[y] += p[y];
   }
 
-  // Transposes WindowSums::sum.  What was made at gate k has collected all of its probability.
+  // Transposes WindowSums::sum.  The sums that were computed at gate k have received all of their
+  // probability by now.
   void spread_window(int k) {
     const int low = g.low[k], high = g.high[k];
-    // The three steps of WindowSums::sum in reverse.  Where front was made anew at k (middle !=
-    // before), nothing in rear is older than middle.
+    // The three steps of WindowSums::sum in reverse.  If front was rebuilt at gate k (middle !=
+    // before), rear holds no stops before middle.
     const int middle = t.middle[k], before = k == 0 ? 0 : t.middle[k - 1];
     if (middle < high) {
       split(window, at(t.window, k), at(t.rear, high - 1), at(rear, high - 1), at(t.front, low),
@@ -283,7 +285,7 @@ struct GraphBackward {
     } else {
       add(window, at(front, low));
     }
-    // rear[j] = ended[j] (+) rear[j-1], for the stops that were added at this gate, the last first
+    // rear[j] = ended[j] (+) rear[j-1], for the stops that were added at this gate, last stop first
     const int first = middle != before ? middle : t.summed[k - 1];
     for (int j = t.summed[k] - 1; j >= first; --j) {
       if (j == middle) {
@@ -294,7 +296,7 @@ struct GraphBackward {
       }
     }
     if (middle == before) return;
-    // front[j] = ended[j] (+) front[j+1], where front was made anew, the first stop first
+    // front[j] = ended[j] (+) front[j+1], since front was rebuilt, first stop first
     for (int j = low; j < high - 1; ++j) {
       split(at(front, j), at(t.front, j), at(t.ended, j), at(ended, j), at(t.front, j + 1),
             t.offset(j + 1, j), at(front, j + 1));
@@ -314,7 +316,7 @@ struct GraphBackward {
     } else {
       step_back(k);
     }
-    spread_window(k);  // even where P(window) is 0: later gates use the sums that were made here
+    spread_window(k);  // even if P(window) is 0, because later gates use the sums computed here
   }
 
   void last() {
@@ -330,7 +332,8 @@ struct GraphBackward {
   }
 
   // P(window[k, y0]) = sum over y of P(begun[k, y]) exp(window[y0] + transition[y0, y] - begun[y]),
-  // by ArcsBack.  Its rows are relative to their largest entry, as those of GraphForward::step.
+  // by ArcsBack, whose rows are relative to the largest entry of window[k], as in
+  // GraphForward::step.
   void step_back(int k) {
     vec most = splat(kMinusInfinity), any_begun = vec{};
     const double* sums = at(t.window, k);
@@ -355,8 +358,8 @@ struct GraphBackward {
     for (int u = g.stop_ptr[j]; u < g.stop_ptr[j + 1];) {
       const int y = g.spans[u].label, first = u;
       const double p = at(ended, j)[y], sum = at(t.ended, j)[y];
-      // P(u) += P(ended[j, y]) exp(value[u] - ended[j, y]), then on to where u began: the row begun
-      // of its gate, or its predecessors one by one.
+      // P(u) += P(ended[j, y]) exp(value[u] - ended[j, y]).  P(u) is passed on to the row `begun`
+      // of its gate, or to its predecessors one by one.
       double total = 0.0;
       for (; u < g.stop_ptr[j + 1] && g.spans[u].label == y; ++u) {
         if (p > 0.0) total += std::exp(t.value[u] - sum);
@@ -373,7 +376,7 @@ struct GraphBackward {
     }
   }
 
-  // Transposes inside(u) of a span with arcs that have scores.
+  // Transposes inside(u) for a span whose arcs have scores.
   void along_arcs(int u) {
     const int ref = g.high[g.gate[u]] - 1, y = g.spans[u].label;
     // P(p, u) = P(u) exp(value[p] + arc(p, u) - inside[u])
@@ -392,7 +395,8 @@ struct GraphBackward {
   }
 
   void run() {
-    // The order of GraphForward::run, backwards: a gate before the stops that it opened after.
+    // The reverse order of GraphForward::run: each gate, and then the stops that were closed for
+    // it.
     int next = g.K;
     for (int k = g.S; k >= 0; --k) {
       if ((k + 1) % 64 == 0) check_interrupt();
@@ -400,7 +404,7 @@ struct GraphBackward {
       const int before = k == 0 ? 1 : g.high[k - 1];
       for (; next >= before; --next) close(next);
     }
-    // From the order of the sweep to the order in which spans were given.
+    // Spans are reported in the order of the input.
     for (int u = 0; u < g.n; ++u) counts.spans[g.id[u]] = spans[u];
     arcs_back.finish(counts.transitions);
   }

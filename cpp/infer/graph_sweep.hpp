@@ -7,11 +7,11 @@
 namespace caesura {
 
 // Values of a forward sweep.  Rows of stop j, and of gates whose window ends with stop j, are
-// relative to base(j), so that no digit is lost on long inputs; a base is kept in two parts.
+// relative to base(j), so that no digits are lost on long inputs.  Bases have high and low parts.
 struct GraphTables {
   int stride = 0;
   double* value = nullptr;         // [n] paths that end with a span, relative to its stop
-  double* inside = nullptr;        // [n] the same without its score, relative to the gate's window
+  double* inside = nullptr;        // [n] the same without its score, relative to its gate's window
   double* ended = nullptr;         // [K + 1][stride] spans that end at a stop, by label
   double* front = nullptr;         // [K + 1][stride] see WindowSums in graph_sweep.cpp
   double* rear = nullptr;          // [K + 1][stride]

@@ -11,7 +11,7 @@ namespace {
 // The lattice of a problem with a price on each occurrence of some symbols.
 class Priced {
  public:
-  // bit: [symbols] the number of a symbol with a price, -1: it has none.
+  // bit: [symbols] the index of the price of a symbol, or -1 if it has none.
   Priced(const Problem& problem, Method method, const std::vector<int>& bit, int n_bits)
       : rules(problem.input().rules),
         g(problem.lattice(method)),
@@ -30,14 +30,14 @@ class Priced {
   std::vector<double> price;  // [bits]
   Tables tables;
 
-  // The bit of the symbol that begins with label y after label `previous` (-1: at the start), or
-  // -1.
+  // The bit of the symbol that label y begins after label `previous`, which is -1 at the start; or
+  // -1 if there is none.
   int bit(int previous, int y) const {
     return rules.begins(previous, y, g.Y) ? bit_[rules.symbol_of(y)] : -1;
   }
 
-  // The bit of the symbol that is used in the backward pass from a node to one of its terms, or -1.
-  // Where every label begins a segment, its end settles it.
+  // The bit of the symbol that is used by going from a node back to one of its terms, or -1.  If
+  // every label begins a segment, the symbol is counted at the end of the segment.
   int bit(const Node& node, const Node& from) const {
     auto label = [&](const Node& one) { return g.order[g.rank[one.state]]; };
     if (rules.joined.empty()) return from.kind == NodeKind::kClosed ? bit(-1, label(from)) : -1;
@@ -45,7 +45,7 @@ class Priced {
     return at_start(from) ? bit(-1, label(from)) : -1;
   }
 
-  // Transitions and starts less the prices of what they begin.
+  // Subtracts from transitions and starts the prices of the symbols that they begin.
   void set_prices() {
     const ProblemInput& in = problem_.input();
     transition_.assign(in.transition, in.transition + static_cast<std::ptrdiff_t>(g.Y) * g.Y);
@@ -64,11 +64,12 @@ class Priced {
     g.start = start_.data();
   }
 
-  // The best segmentation at the current prices, and its score less the prices,
+  // Finds the best segmentation at the current prices, and its score less the prices,
   //
   //   max over x of score(x) - sum over y of lambda_y n_y(x)
   //
-  // by the general sweep over the priced transitions.  False: none is possible.
+  // by the general sweep over the priced transitions.  Returns false if no segmentation is
+  // possible.
   bool sweep(std::vector<LabelledSegment>& segments, double* score) {
     Back back{back_start_.data(), back_previous_.data()};
     int state = 0;
@@ -87,7 +88,7 @@ class Priced {
   Workspace work_;
 };
 
-// n_y(x): how often a segmentation uses each bit.
+// n_y(x): how often a segmentation uses the symbol of each bit.
 std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& segments) {
   std::vector<int> out(priced.price.size(), 0);
   int previous = -1;
@@ -98,8 +99,9 @@ std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& 
   return out;
 }
 
-// A segmentation that keeps the limits: from the end back to the start, each node takes its best
-// term that uses no symbol again.  Its score is a lower bound of the best; -inf: it found none.
+// Tries to find a segmentation within the limits greedily: from the end back to the start, it takes
+// the best term of each node that uses no symbol a second time.  Returns its score, which is a
+// lower bound on the best, or -inf if it failed.
 double dive(const Problem& problem, const Priced& priced) {
   const Walk walk(problem, priced.g, priced.tables);
   std::vector<Term> terms;
@@ -119,14 +121,15 @@ double dive(const Problem& problem, const Priced& priced) {
   return problem.score(segments_of(priced.g, path));
 }
 
-// Makes the upper bound small by subgradient steps
+// Lowers the upper bound by subgradient steps
 //
-//   lambda += step (n(x) - 1),   x the best segmentation at these prices
+//   lambda    += step direction
+//   direction  = 0.7 (n(x) - 1) + 0.3 previous direction,   x the best segmentation at these prices
 //
-// with Polyak's step, (upper - lower) / |n(x) - 1|^2 times a factor that falls when the bound does
-// not.  Directions are averaged with the one before, which damps oscillation.  The
-// tables of `priced` are then those of the best prices.  limit: [bits] Limit.  False: no
-// segmentation is possible even without limits.
+// with Polyak's step, (upper - lower) / |direction|^2 times a factor that is halved when the bound
+// does not improve.  The average over directions damps oscillation.  Afterwards, the tables of
+// `priced` are those of the best prices.  limit: [bits] Limit.  Returns false if no segmentation is
+// possible, even without limits.
 bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std::uint8_t>& limit,
                   int most_steps) {
   constexpr double kLeastFactor = 1e-3, kClose = 1e-9;
@@ -137,7 +140,7 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
   double score = 0.0;
   for (int step = 0, stale = 0; step < most_steps && factor > kLeastFactor; ++step) {
     if (!priced.sweep(segments, &score)) return false;
-    // U(lambda) = best score less the prices of what it uses + sum of all prices
+    // U(lambda) = max over x of (score(x) - prices) + sum of all prices
     double bound = score;
     for (const double price : priced.price) bound += price;
     if (bound < upper) {
@@ -148,19 +151,19 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
       factor /= 2;
       stale = 0;
     }
-    // The score is -inf where the limits are broken, else it is a lower bound.
+    // The score is -inf if the limits are broken, and else a lower bound.
     lower = std::max(lower, problem.score(segments));
     if (step % kPeriod == 0) lower = std::max(lower, dive(problem, priced));
     const std::vector<int> used = uses(priced, segments);
     double norm = 0.0;
     for (std::size_t b = 0; b < limit.size(); ++b) {
-      // A price of 0 stays so where its label is not used: it cannot fall.
+      // The price of an unused label stays 0, because it cannot become negative.
       const bool at_zero = limit[b] == kAtMostOnce && priced.price[b] == 0.0 && used[b] == 0;
       direction[b] = 0.7 * (at_zero ? 0 : used[b] - 1) + 0.3 * direction[b];
       norm += direction[b] * direction[b];
     }
-    // Polyak's step: the gap to what is possible over the squared length of the direction.  Without
-    // a lower bound, the gap is taken to be a twentieth of the bound.
+    // Polyak's step: the gap between the bounds over the squared length of the direction.  Without
+    // a lower bound, the gap is assumed to be a twentieth of the upper bound.
     const double size = 1.0 + std::abs(upper);
     const double gap = lower > kMinusInfinity ? upper - lower : 0.05 * size;
     if (norm < kClose || gap <= kClose * size) break;
@@ -175,10 +178,11 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
   return priced.sweep(segments, &score);
 }
 
-// Best-first search from the final node.  Going back, the loss of a partial segmentation against
-// the best at these prices is the sum of what its terms lose; whole ones also lose the prices of
-// the symbols that they leave out, since U counts every price once.  A place (node and used
-// symbols) is skipped once it has been taken n times.
+// Best-first search from the final node back to the start.  The loss of a partial segmentation
+// relative to the best one at these prices is the sum of the losses of its terms.  A complete
+// segmentation also loses the prices of the symbols that it does not use, since U contains every
+// price once.  A pair of a node and a set of used symbols is skipped once it has been taken n
+// times.
 class Search {
  public:
   // limit: [bits] Limit
@@ -191,8 +195,9 @@ class Search {
         words_(limit.size() / 64 + 1),
         taken_(1024, Hash{this}, Equal{this}) {}
 
-  // Takes the candidate that loses least; its next sister and its best child then become
-  // candidates.  False: more than `most_entries` would have to be kept.
+  // Takes the candidate with the least loss until there are n answers; its next sibling and its
+  // best child become candidates.  Returns false if more than `most_entries` entries would be
+  // needed.
   bool run(std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out) {
     add({NodeKind::kFinal, priced_.g.T, 0}, -1, -1);
     push(0, 0, 0.0);
@@ -231,9 +236,9 @@ class Search {
   struct Candidate {
     double loss;
     std::int32_t parent;  // entry
-    std::int32_t choice;  // among the terms of the parent's node; -1: the parent is whole
+    std::int32_t choice;  // index into the terms of the parent's node; -1: the parent is complete
     std::int32_t at;
-    // The least loss first; of equals, the nearest to the start.
+    // The least loss first; of equal ones, the nearest to the start.
     bool operator<(const Candidate& other) const {
       return loss != other.loss ? loss > other.loss : at > other.at;
     }
@@ -243,7 +248,7 @@ class Search {
   std::size_t size() const { return entries_.size(); }
 
  private:
-  // A new entry: its used symbols are those of its parent, and one more where bit >= 0.
+  // Adds an entry, whose used symbols are those of its parent, and that of `bit` if bit >= 0.
   std::int32_t add(const Node& node, std::int32_t parent, int bit) {
     const std::size_t from = parent < 0 ? 0 : parent * words_;
     for (std::size_t k = 0; k < words_; ++k)
@@ -255,8 +260,8 @@ class Search {
   bool uses(std::int32_t entry, int bit) const {
     return (used_[entry * words_ + bit / 64] >> (bit % 64)) & 1;
   }
-  // The prices of the symbols that a whole segmentation leaves out, which U has counted and it has
-  // not paid; -inf: a symbol is missing that must occur.
+  // The sum of the prices of the symbols that a complete segmentation does not use, which are part
+  // of U; -inf if a symbol that must occur is missing.
   double unused(std::int32_t entry) const {
     double total = 0.0;
     for (int b = 0; b < static_cast<int>(limit_.size()); ++b) {
@@ -267,7 +272,7 @@ class Search {
     return total;
   }
 
-  // The terms of a node, best first, made once.
+  // The terms of a node, best first; computed once for each node.
   const std::vector<Term>& terms(const Node& node) {
     const std::uint64_t key = (static_cast<std::uint64_t>(node.at) * priced_.g.Q + node.state) * 4 +
                               static_cast<std::uint64_t>(node.kind);
@@ -284,7 +289,7 @@ class Search {
     const std::vector<Term>& all = terms(entries_[entry].node);
     return all[0].value - all[choice].value;
   }
-  // Puts the first child from `choice` on that breaks no limit on the heap, with its loss
+  // Pushes the first child from `choice` on that breaks no limit onto the heap, with its loss
   //
   //   loss(child) = loss(parent) + most(node) - value(term)
   void push(std::int32_t parent, int choice, double loss) {
@@ -297,7 +302,7 @@ class Search {
       return;
     }
   }
-  // The segments of a whole entry, by its parents.
+  // The segments of a complete entry, which its parents lead to.
   std::vector<LabelledSegment> segments(std::int32_t entry) const {
     std::vector<Node> path;
     for (; entry >= 0; entry = entries_[entry].parent) path.push_back(entries_[entry].node);
@@ -305,8 +310,8 @@ class Search {
     return segments_of(priced_.g, path);
   }
 
-  // Entries are equal if they are at the same node and have used the same symbols: what can follow
-  // is the same.
+  // Entries are equal if they are at the same node and have used the same symbols, so that they
+  // have the same continuations.
   struct Hash {
     const Search* search;
     std::size_t operator()(std::int32_t entry) const {
@@ -344,7 +349,7 @@ class Search {
   std::unordered_map<std::int32_t, std::int32_t, Hash, Equal> taken_;
 };
 
-// Step 3; false: the search passed its limit.  free: the problem with no limit tracked.
+// Step 3.  Returns false if the search exceeded its limit.  free: the problem with none tracked.
 bool search_with_prices(const Problem& free, Method method, int n, const SearchLimits& most,
                         std::vector<Answer>& answers) {
   const RuleSet& rules = free.input().rules;
@@ -356,7 +361,7 @@ bool search_with_prices(const Problem& free, Method method, int n, const SearchL
     limit.push_back(rules.once[k]);
   }
   Priced priced(free, method, bit, static_cast<int>(limit.size()));
-  // As many steps as fit into the work, but a few in any case.
+  // As many steps as fit into most_work, but at least five.
   const double sweep = static_cast<double>(priced.g.T) * priced.g.Q * priced.g.Y;
   const int steps = static_cast<int>(std::min(300.0, std::max(5.0, most.most_work / sweep)));
   if (!lower_prices(free, priced, limit, steps)) return true;
@@ -371,7 +376,8 @@ bool search_with_prices(const Problem& free, Method method, int n, const SearchL
   return true;
 }
 
-// Whether the sequence is longer than all segments that the limits allow together.
+// Whether every label has a bound and a limit, and the sequence is longer than the longest segments
+// of all labels together.
 bool is_too_long(const ProblemInput& in) {
   if (!in.rules.joined.empty()) return false;
   std::int64_t most = 0;
@@ -432,7 +438,7 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
 
 std::vector<Answer> samples_within_limits(const Problem& problem, Method method, Workspace& work,
                                           int n, std::uint64_t seed) {
-  constexpr int kRounds = 200, kMostTrackedToSample = 10;  // more make each round slow
+  constexpr int kRounds = 200, kMostTrackedToSample = 10;  // with more, each round would be slow
   constexpr double kMostWork = 3e8;  // terms of the sweeps of all rounds: about a second
   const RuleSet& rules = problem.input().rules;
   const int Y = problem.input().Y;
@@ -447,7 +453,7 @@ std::vector<Answer> samples_within_limits(const Problem& problem, Method method,
     const Lattice& g = tracking->lattice(method);
     spent += static_cast<double>(g.T) * g.Q * g.Y;
     work.clear();
-    // Rejection: what keeps the limits has the right distribution, whatever is tracked.
+    // Samples that break no limit have the right distribution, whichever limits are tracked.
     auto drawn = plain_samples(*tracking, method, work, std::max(n, 64), seeds.next());
     std::vector<int> breaks(tracked.size(), 0);
     for (Answer& answer : drawn) {

@@ -1,4 +1,4 @@
-// Products with matrices of labels, over the panels that are not zero.
+// Products with matrices over pairs of labels, panel by panel, which skip rows that are zero.
 #pragma once
 
 #include <type_traits>
@@ -8,11 +8,12 @@
 
 namespace caesura::CAESURA_ISA {
 
-// y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
-// registers; two sums for each, so that no addition waits for the last.
+// dense_product and listed_product compute y[j] = sum over i of x[i] m[i][j] for the columns j of
+// one panel of B vectors.  The sums are held in registers, two for each vector, so that successive
+// additions are independent.
 
-// A dense panel has all rows, in order.  It is called for every token of a chain: out of line, or
-// in one function with the lists of other panels, ln Z of 22 labels took 5 to 9 % longer
+// A dense panel has all rows, in order.  The product is computed for every token of a chain: out of
+// line, or in one function with listed_product, ln Z of 22 labels took 5 to 9 % longer
 // (bench/chain.py).
 template <int B>
 __attribute__((always_inline)) inline void dense_product(const Panel& panel, const real* x,
@@ -37,7 +38,7 @@ __attribute__((always_inline)) inline void dense_product(const Panel& panel, con
   for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
 }
 
-// Of any other panel only the rows that it lists are not zero.
+// In any other panel, all rows but those that it lists are zero.
 template <int B>
 __attribute__((noinline)) void listed_product(const Panel& panel, const real* x, const real* m,
                                               int stride, real* y) {
@@ -71,9 +72,9 @@ __attribute__((always_inline)) inline void panel_product(const Panel& panel, con
     listed_product<B>(panel, x, m, stride, y);
 }
 
-// Calls use(the width as a constant), so that the vectors of a panel are held in registers.  Six
-// vectors with two sums each are what the sixteen registers of AVX2 have room for; wider matrices
-// are several panels.
+// Calls use(width) with the width as a compile-time constant, so that the vectors of a panel are
+// held in registers.  The sixteen registers of AVX2 have room for six vectors with two sums each;
+// wider matrices are split into several panels.
 template <class Use>
 inline auto with_width(int width, Use use) {
   switch (width) {
@@ -101,16 +102,16 @@ inline void product(const Panel* panels, int n_panels, const real* x, const real
   }
 }
 
-// A row x, a matrix m with its panels, and the row y where x' m goes.
+// The product y = x' m of a row x and a matrix m with its panels.
 struct Factor {
   const Panel* panels;
   const real *x, *m;
   real* y;
 };
 
-// Two products at once, y1 = x1' m1 and y2 = x2' m2, over panels of the same width B.  Neither
-// waits for the other, so that one sum for each vector is enough where both panels have all rows;
-// other panels are multiplied concatenated.
+// Computes two products at once, y1 = x1' m1 and y2 = x2' m2, over panels of the same width B.
+// They are independent of each other, so that one sum for each vector is enough if both panels are
+// dense; otherwise they are computed one after the other.
 template <int B>
 inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p2, const Factor& f2,
                                int stride) {
@@ -137,7 +138,7 @@ inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p
   }
 }
 
-// Both matrices have the same size, and panels of the same widths.
+// Both matrices must have the same size and panels of the same widths.
 inline void two_products(const Factor& f1, const Factor& f2, int n_panels, int stride) {
   for (int p = 0; p < n_panels; ++p) {
     with_width(f1.panels[p].width, [&](auto width) {
@@ -167,7 +168,7 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
     }
     real* to = out + i * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + first[b]);
-    // The number of rows is odd: the last one was taken twice, and is written once.
+    // If the number of rows is odd, the last one was computed twice and is added once.
     if (j == i) continue;
     to = out + j * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + second[b]);
@@ -175,9 +176,9 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
 }
 
 // The same over all panels of a matrix: the expected transitions of a sequence, where left[t] is
-// the row of the forward pass before a boundary and right[t] that of the backward pass after it.
-// left, right: [count][stride], out: [stride][stride].  It costs O(count Y^2), as the sweeps do,
-// but the sums stay in registers over all tokens.
+// the forward row before a boundary and right[t] the backward row after it.  left, right:
+// [count][stride], out: [stride][stride].  It costs O(count Y^2), as the sweeps do, but the sums
+// stay in registers over all tokens.
 inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
                   int stride, real* out) {
   for (int p = 0; p < n_panels; ++p) {

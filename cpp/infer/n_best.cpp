@@ -20,7 +20,7 @@ struct BackWalk {
   std::uint64_t key(const Node& node) const { return walk.key(node); }
   void terms(const Node& node, std::vector<Term>& out) const { walk.terms(node, out); }
 
-  // What the order of equal answers asks: the best way to the end of a segment, by back-pointers.
+  // For the order of equal answers (ranking.hpp).
   int label(int state) const { return g.order[g.rank[state]]; }
   int start(int end, int state) const {
     return back.start[static_cast<std::ptrdiff_t>(end) * g.stride + state];
@@ -30,12 +30,12 @@ struct BackWalk {
   }
 };
 
-// ln of the number of segmentations that are possible: ln Z where all scores but -inf are 0.
+// ln of the number of possible segmentations: ln Z with all scores except -inf set to 0.
 double log_count(const Problem& problem, Method method) {
   ProblemInput in = problem.input();
   auto flat = [](double score) { return score == kMinusInfinity ? score : 0.0; };
   std::vector<std::vector<double>> kept;
-  // The kernels read scores where they are, so that the flat ones are kept as long as the sweep.
+  // The kernels read scores in place, so the flat copies must outlive the sweep.
   auto flatten = [&](const double*& scores, std::ptrdiff_t count) {
     if (scores == nullptr) return;
     kept.emplace_back(count);
@@ -57,8 +57,8 @@ double log_count(const Problem& problem, Method method) {
   return answer_log_partition(counted, method, work);
 }
 
-// Refuses n answers early, where those so far say that all of them would have far too many
-// segments and there are as many.
+// Throws std::overflow_error early if n answers like those so far would have far too many segments,
+// and the problem has enough segmentations for that.
 void check_expected(const Problem& problem, Method method, const SegmentCount& count, int n) {
   // Later answers have about as many segments as earlier ones; twice the limit is a safety
   // margin.
@@ -70,7 +70,7 @@ void check_expected(const Problem& problem, Method method, const SegmentCount& c
 
 // The n best on the prepared lattice.
 PackedAnswers packed_plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
-  constexpr std::size_t kEnough = 1000;  // answers that say how many segments the others have
+  constexpr std::size_t kEnough = 1000;  // answers from which the final count is estimated
   PackedAnswers answers;
   const Lattice& g = problem.lattice(method);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
@@ -80,8 +80,8 @@ PackedAnswers packed_plain_n_best(const Problem& problem, Method method, Workspa
   int state = 0;
   if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return answers;
   const Walk walk(problem, g, tables);
-  // The enumeration ranks by sums of losses.  Scores are summed anew, and equal ones may then be in
-  // another order than the rounding of the losses left them in.
+  // The enumeration ranks by sums of losses.  The scores are computed anew and may be equal where
+  // the losses differ by rounding, so the answers are sorted again.
   rank_segments(BackWalk{walk, back}, g.T, n,
                 [&](const std::vector<LabelledSegment>& segments, const SegmentCount& count) {
                   answers.add(segments, problem.score(segments));
@@ -102,12 +102,13 @@ PackedAnswers packed_n_best(const Problem& problem, Method method, Workspace& wo
   const ProblemInput& in = problem.input();
   if (in.T > 0 && in.rules.limits() == 0) return packed_plain_n_best(problem, method, work, n);
   PackedAnswers answers;
-  // The empty sequence has one segmentation, unless a rule wants a label.
+  // The empty sequence has one segmentation, unless a rule requires a label.
   if (in.T == 0) {
     if (in.rules.kept_by({}, in.Y)) answers.add({}, 0.0);
     return answers;
   }
-  // Limits make answers few, or the search would not have ended: they are made one by one.
+  // With limits there are few answers, or the search would not have finished, so they are packed
+  // only after it.
   for (const Answer& answer : n_best_within_limits(problem, method, work, n))
     answers.add(answer.segments, answer.score);
   return answers;

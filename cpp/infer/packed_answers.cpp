@@ -4,8 +4,8 @@
 
 namespace caesura {
 
-// Seven bits of a number in each byte, the lowest first; all but the last byte have the eighth bit
-// set.
+// Writes seven bits of a number in each byte, the lowest first; all bytes but the last have the
+// eighth bit set.
 void PackedAnswers::add(const std::vector<LabelledSegment>& segments, double score) {
   auto put = [&](std::uint32_t number) {
     for (; number >= 128; number /= 128)
@@ -14,7 +14,7 @@ void PackedAnswers::add(const std::vector<LabelledSegment>& segments, double sco
   };
   places_.push_back({score, static_cast<std::int64_t>(bytes_.size()),
                      static_cast<std::int32_t>(segments.size())});
-  // A segment starts where the one before it ends, so that starts need not be kept.
+  // A segment starts where the one before it ends, so starts are not stored.
   for (const LabelledSegment& segment : segments) {
     put(static_cast<std::uint32_t>(segment.end - segment.start));
     put(static_cast<std::uint32_t>(segment.label));
@@ -50,7 +50,7 @@ std::vector<Answer> PackedAnswers::unpacked() const {
   return out;
 }
 
-// Answers come nearly in this order, so that few of them are compared segment by segment.
+// Answers are added nearly in this order, so few of them are compared segment by segment.
 void PackedAnswers::sort() {
   std::vector<std::int32_t> order(size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<std::int32_t>(k);

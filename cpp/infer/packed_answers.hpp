@@ -1,8 +1,8 @@
-// Many answers about one sequence in little memory.
+// A compact list of the segmentations of one sequence.
 //
-// The segments of a segmentation follow one another, so that their lengths and labels say all.
-// These are written as bytes, seven bits of a number in each: a segment takes two bytes where its
-// length and its label are below 128, in place of twelve.
+// The segments of a segmentation are adjacent, so their lengths and labels determine it.  These are
+// stored as integers of variable length, with seven bits in each byte: a segment whose length and
+// label are below 128 takes two bytes, compared with twelve for a LabelledSegment.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class PackedAnswers {
   void add(const std::vector<LabelledSegment>& segments, double score);
   std::size_t size() const { return places_.size(); }
   double score(std::size_t k) const { return places_[k].score; }
-  // The segments of answer k, in memory that is used again.
+  // Writes the segments of answer k.
   void unpack(std::size_t k, std::vector<LabelledSegment>& segments) const;
   std::vector<Answer> unpacked() const;
-  // The better score first; of equal ones, the order of ties.hpp.
+  // Sorts by score, best first, and equal scores in the order of ties.hpp.
   void sort();
 
  private:

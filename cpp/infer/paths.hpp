@@ -1,12 +1,12 @@
-// Samples and the n best paths of anything whose sums can be listed term by term.
+// Samples and the n best paths of any sweep whose sums can be listed term by term.
 //
-// A forward sweep writes each of its values as a plus of terms, so its values are the nodes of an
-// acyclic graph, and a path from the final node back to the start is one answer.  A walker lists
-// the terms of a node; lattice (walk.hpp) and span graph (graph_walk.hpp) each have one:
+// Each value of a forward sweep is the plus of its terms, so the values are the nodes of an acyclic
+// graph, and a path from the final node back to the start is one answer.  A walker lists the terms
+// of a node; see Walk (walk.hpp), GraphWalk (graph_answers.hpp) and learn/rows_walk.hpp:
 //
-//   Node final() const                              where every path begins
+//   Node final() const                              the node at which every path begins
 //   bool is_start(const Node&) const                whether a path is complete
-//   void terms(const Node&, vector<Term>&) const    the terms, impossible ones left out
+//   void terms(const Node&, vector<Term>&) const    the terms, without impossible ones
 //   uint64_t key(const Node&) const                 different for different nodes
 #pragma once
 
@@ -34,7 +34,7 @@ struct Term {
   double value;  // log weight, comparable among the terms of one node
 };
 
-// A small generator of random numbers, the same on every machine (xoshiro256**).
+// A small random number generator (xoshiro256**), which gives the same numbers on every machine.
 class Random {
  public:
   explicit Random(std::uint64_t seed);
@@ -45,8 +45,8 @@ class Random {
   std::uint64_t state_[4];
 };
 
-// A path drawn from the distribution: at each node a term with the probability exp(term - sum).
-// The walker lists the tables of a LogSum sweep.
+// Draws a path from the distribution: at each node, a term with the probability exp(term - sum).
+// The walker must list the tables of a LogSum sweep.
 template <class Walker>
 std::vector<Node> sample_path(const Walker& walk, Random& random) {
   std::vector<Node> path{walk.final()};
@@ -67,28 +67,30 @@ std::vector<Node> sample_path(const Walker& walk, Random& random) {
     while (chosen + 1 < terms.size() && (weights[chosen] == 0.0 || left >= weights[chosen])) {
       left -= weights[chosen++];
     }
-    // Rounding may run past the last possible term.
+    // Rounding may run past the last term with a positive weight.
     while (chosen > 0 && weights[chosen] == 0.0) --chosen;
     path.push_back(terms[chosen].from);
   }
   return path;
 }
 
-// One way to a node: through a term, and by the rank-th way to the node that it comes from.
+// A way to a node is a path to it from the start.  Its last step is `term`, and before that it is
+// the way number `rank` (from 0, best first) to the node that the term comes from.
 struct Way {
   double loss;
   std::int32_t term, rank;
 };
 
+// The ways to one node, as far as they have been found.
 struct Ways {
   Node node{};
   std::vector<Term> terms;
-  std::vector<Ways*> before;  // [terms] the ways to the nodes that they come from, nullptr: not met
-  double most = kMinusInfinity;
-  std::vector<Way> found;  // best first
-  std::vector<Way> heap;   // the next way through each term
-  bool advanced = true;    // what follows found.back() is in the heap
-  bool exhausted = false;  // there are no more than `found`
+  std::vector<Ways*> before;     // [terms] ways to the node of each term; null until looked up
+  double most = kMinusInfinity;  // largest value of a term
+  std::vector<Way> found;        // best first
+  std::vector<Way> heap;         // the next way through each term
+  bool advanced = true;          // the successor of found.back() is in the heap
+  bool exhausted = false;        // `found` is complete
 
   void clear() {
     terms.clear();
@@ -101,8 +103,8 @@ struct Ways {
   }
 };
 
-// The ways to the nodes that were met, by their keys.  An enumeration after another uses the memory
-// of the first again: for short sequences it would take most of the time.
+// The ways to all nodes visited so far, by their keys.  The next enumeration reuses the memory,
+// because allocating it would take most of the time for short sequences.
 class EnumerationMemory {
  public:
   void clear() {
@@ -110,7 +112,8 @@ class EnumerationMemory {
     std::fill(slots_.begin(), slots_.end(), Slot{});
     n_used_ = 0;
   }
-  // Those to one node; *added if it is met for the first time.  References stay good.
+  // The ways to one node; *added says whether it is visited for the first time.  References remain
+  // valid until clear().
   Ways& at(std::uint64_t key, bool* added) {
     if (2 * (n_used_ + 1) > slots_.size()) grow();
     const std::size_t at = find(key);
@@ -144,32 +147,32 @@ class EnumerationMemory {
       if (slot.place != kNone) slots_[find(slot.key)] = slot;
     }
   }
-  std::vector<Slot> slots_;  // a hash table, its size is a power of two
+  std::vector<Slot> slots_;  // a hash table whose size is a power of two
   std::deque<Ways> ways_;
   std::size_t n_used_ = 0;
 };
 
-// The n best paths, by the recursive enumeration of Jimenez and Marzal (1999); the walker lists the
-// tables of a Maximum sweep.
+// The n best paths, by the recursive enumeration of Jimenez and Marzal (1999).  The walker must
+// list the tables of a Maximum sweep.
 //
-//   loss(v, k) = k-th smallest of  most(v) - value(term)  +  loss(from(term), rank)
+//   loss(v, k) = k-th smallest (from 0) of  most(v) - value(term)  +  loss(from(term), rank)
 //
-// over the terms of node v and the ranks of the nodes that they come from.  loss(v, 0) = 0, so only
-// what an answer asks for is computed: the (k + 1)-th way to a node needs, of all terms, only the
-// next way through the term that the k-th went through.  Ways are shared between paths, as each
-// names its term and a rank.
+// over the terms of node v and the ranks of the ways to the nodes that they come from.  Ways are
+// found on demand: the best way through each term has rank 0 and loss(from(term), 0) = 0, and after
+// way k to a node, the only new candidate is the next way through the term of way k.  Ways are
+// shared between paths, because each is a term and a rank.
 //
-// order(enumeration, node, ways, a, b): whether of two ways of equal loss a comes after b.
+// order(enumeration, node, ways, a, b) returns whether way a comes after way b of equal loss.
 template <class Walker, class Order>
 class Enumeration {
  public:
-  // most: no more than so many paths are asked for.
+  // most: the largest number of paths that will be requested.
   Enumeration(const Walker& walk, Order order, EnumerationMemory& memory, int most)
       : walk_(walk), order_(order), memory_(memory), most_(most) {
     memory_.clear();
   }
 
-  // Finds one more way to the final node; false: there is none.
+  // Finds the next way to the final node.  Returns false if there is none.
   bool extend() {
     Ways& last = ways(final_);
     const std::size_t before = last.found.size();
@@ -190,6 +193,7 @@ class Enumeration {
     }
   }
 
+  // The ways to a node.  On the first call, its terms are listed.
   Ways& ways(const Node& node) {
     bool added;
     Ways& made = memory_.at(walk_.key(node), &added);
@@ -203,7 +207,7 @@ class Enumeration {
     return made;
   }
 
-  // Of a rank that is known, or 0.
+  // The way of this rank to a node.  It must have been found already unless the rank is 0.
   Way found(const Node& node, std::int32_t rank) { return found(ways(node), rank); }
 
  private:
@@ -213,8 +217,8 @@ class Enumeration {
   EnumerationMemory& memory_;
   const int most_;
 
-  // The ways to the node that a term comes from.  Every path asks for some hundred of these, so
-  // they are looked up once.
+  // The ways to the node that a term comes from.  Every path needs about a hundred of these, so the
+  // result of the look-up is kept.
   Ways& before(Ways& all, std::int32_t term) {
     Ways*& made = all.before[term];
     if (made == nullptr) made = &ways(all.terms[term].from);
@@ -226,8 +230,9 @@ class Enumeration {
     return all.found[rank];
   }
 
-  // The best way through each term.  The first `most` ways go through no more terms than that, and
-  // these are the best ones: of many terms few are kept, in order, which is a heap.
+  // Fills the heap with the best way through each term.  The first `most` ways to the node use only
+  // the `most` best terms, so that if `most` is small only these are kept, in sorted order, which
+  // is a heap.
   void fill_heap(Ways& made) {
     constexpr std::size_t kFew = 32;
     const auto later = Later{*this, made};
@@ -246,7 +251,7 @@ class Enumeration {
     if (!few) std::make_heap(made.heap.begin(), made.heap.end(), later);
   }
 
-  // The best of the heap becomes the next way.
+  // Moves the best way of the heap to `found`.
   void take(Ways& all) {
     all.exhausted = all.heap.empty();
     if (all.exhausted) return;
@@ -256,8 +261,9 @@ class Enumeration {
     all.advanced = false;
   }
 
-  // One more way to a node.  Each may need one more to the node that its last way came from, so
-  // those wait on a stack: paths are as long as the sequence.
+  // Finds the next way to a node.  This may need the next way to the node that the last way came
+  // from, and so on: a stack is used in place of recursion, which would be as deep as the sequence
+  // is long.
   void extend(Ways& goal) {
     std::vector<Ways*>& stack = memory_.stack;
     stack.assign(1, &goal);
@@ -269,11 +275,12 @@ class Enumeration {
     }
   }
 
-  // Puts the next way through the term of the last one into the heap:
+  // Pushes the next way through the term of the last one onto the heap, with
   //
   //   loss = most(v) - value(term) + loss(from(term), rank + 1)
   //
-  // False: a way to the node that it comes from is missing, and that node is on the stack.
+  // Returns false if that way to the node from(term) has not been found yet; the node was pushed
+  // onto the stack then.
   bool advance(Ways& all) {
     const Way last = all.found.back();
     const Term& term = all.terms[last.term];
@@ -293,7 +300,7 @@ class Enumeration {
     return true;
   }
 
-  // Heaps keep on top what comes later than nothing else.
+  // The order of the heaps: the way on top comes first.
   struct Later {
     Enumeration& self;
     const Ways& all;
@@ -303,7 +310,7 @@ class Enumeration {
   };
 };
 
-// Ways of equal loss in the order of their terms.
+// Orders ways of equal loss by their terms.
 struct ByTerm {
   template <class Every>
   bool operator()(Every&, const Node&, const Ways&, const Way& a, const Way& b) const {

@@ -1,23 +1,24 @@
-// The backward sweep: expected counts from the rows that the forward sweep kept.
+// The backward sweep: expected counts from the rows that the forward sweep saved.
 //
-// The forward sweep writes each row as a sum of terms.  Given that a segmentation passes through
-// the row (probability P), it took each term with the probability exp(term - row).  So
+// Each entry of a forward row is a sum of terms.  Given that a segmentation passes through the
+// entry, it passes through one of the terms with the probability exp(term - row), so
 //
 //   P(term) = P(row) exp(term - row)
 //
-// carries probabilities from the end of the sequence to its start: only products and sums of
-// numbers between 0 and 1, nothing to cancel.  The weights exp(term - row) of a row are divided by
-// their sum, which is 1 but for rounding, so that no probability leaks away on long inputs.  The
-// expected count of a potential is the sum of the terms that it is part of.  Potentials with open
-// ends are part of many; they are collected as the sums were shared:
+// carries probabilities from the end of the sequence to its start.  Only numbers between 0 and 1
+// are multiplied and added, so nothing cancels.  The weights exp(term - row) of a row are divided
+// by their sum, which is 1 up to rounding, so that the total probability stays 1 on long inputs.
+// The expected count of a potential is the sum of the probabilities of the terms that contain it.
+// A potential with open ends is part of many terms; their sums are shared as in the forward sweep:
 //
 //   gathered[a] = sum over the ends e so far and the starts s <= a of P([s, e))
 //
-// is, when e has come down to b, the count of the potential with the core [a, b) and both ends
-// open.
+// When e has come down to b, gathered[a] + P(O[b - 1]) is the expected count of the potential with
+// the core [a, b) and both ends open.
 //
-// This is the transpose of sweep.cpp, written by hand so that it carries probabilities.  Which
-// method transposes which line of the forward sweep (e goes down here, where it goes up there):
+// This is the transpose of sweep.cpp, written by hand so that it carries probabilities.  The table
+// shows which method transposes which line of the forward sweep (e decreases here and increases
+// there):
 //
 //   forward (sweep.cpp)                               backward (here)
 //   total():     ln Z, the plus of alpha[T] + end     begin():      closed = P(alpha[T])
@@ -54,9 +55,9 @@ struct Backward {
   Arcs arcs;
   ArcsBack arcs_back;
   double* offsets;              // [ring] base(s) - base(e - 1)
-  double* begun;                // [ring][stride] probability of a segment from s
+  double* begun;                // [ring][stride] P(hat[s]): a segment starts at s
   double* gathered;             // [ring][stride] see above
-  double* gathered_own;         // [ring][stride] the same for the start a alone
+  double* gathered_own;         // [ring][stride] the same for the start s = a only
   double* terms;                // [ring][stride] P([s, e)), closing at e
   double* entries;              // [ring][stride] P([s, > e)), entering the open row at e
   double* closed;               // [stride] P(alpha[e])
@@ -65,9 +66,9 @@ struct Backward {
   double* divisor;              // [stride] that row, relative to base(e - 1)
   double* open_row;             // [stride] O[e], relative to base(e - 1)
   double* ended;                // [stride] P of open segments that end at e
-  double* going_on;             // [stride] P of open segments that go on at e
-  double* factor;               // [stride] P(row) / sum of weights, of the row alpha[e]
-  double* open_factor;          // [stride] the same of O[e]
+  double* going_on;             // [stride] P of open segments that continue beyond e
+  double* factor;               // [stride] P(row) / sum of weights, for the row alpha[e]
+  double* open_factor;          // [stride] the same for O[e]
   double* step;                 // [stride]
   double* running_open;         // [stride]
   double* sum;                  // [stride]
@@ -98,11 +99,11 @@ struct Backward {
     for (int i = 0; i < g.n_potentials; ++i) own_potentials |= g.potentials[i].flags == kOpenEnd;
   }
 
-  // The row of a live start in a ring, [stride].
+  // The row of a live start in a ring buffer, [stride].
   double* of(double* rows, int s) const {
     return rows + static_cast<std::ptrdiff_t>(s & mask) * g.stride;
   }
-  // The rows that the forward sweep kept, [stride], relative to base(t).
+  // The rows that the forward sweep saved, [stride], relative to base(t).
   const double* alpha(int t) const {
     return tables.alpha + static_cast<std::ptrdiff_t>(t) * g.stride;
   }
@@ -111,7 +112,7 @@ struct Backward {
     return tables.open + static_cast<std::ptrdiff_t>(t) * g.stride;
   }
 
-  // P(alpha[T]) and the counts of the last labels.
+  // Computes P(alpha[T]) and counts the last labels.
   void begin() {
     // P(alpha[T, q]) = exp(alpha[T, q] + end[y(q)] - ln Z): a softmax over the accepting states.
     double most = kMinusInfinity, total = 0.0;
@@ -129,12 +130,12 @@ struct Backward {
     }
   }
 
-  // The starts that are in the window of e and were not in that of e + 1.
+  // Initialises the starts that are in the window of e but were not in that of e + 1.
   void enter(int low, int e) {
     for (int a = lowest - 1; a >= low; --a) {
-      // offsets[a] = base(a) - base(e - 1), by one increment less than its neighbour
-      // a + 1.  Potentials with an open end are added in the order of their ends, with a
-      // snapshot before each, so that leave() can undo them in reverse.
+      // offsets[a] = base(a) - base(e - 1) = offsets[a + 1] - increment[a + 1].  Potentials with an
+      // open end are added in ascending order of their ends, with a snapshot before each new end,
+      // so that leave() can undo them in reverse.
       offsets[a & mask] = a + 1 == e ? 0.0 : offsets[(a + 1) & mask] - tables.increment[a + 1];
       for (double* rows : {begun, gathered, gathered_own}) fill(of(rows, a), g.stride, 0.0);
       active.begin(a);
@@ -150,11 +151,12 @@ struct Backward {
     lowest = low < lowest ? low : lowest;
   }
 
-  // Go from e to e - 1: the potentials whose core ends at e are active no more.
+  // Moves from e to e - 1: removes the potentials with an open end whose core ends at e from the
+  // active rows.
   void leave(int e) {
     for (int a = lowest; a < e; ++a) offsets[a & mask] += e > 1 ? tables.increment[e - 1] : 0.0;
-    // Potentials of the same start and end are one snapshot; those of one token leave with their
-    // start.
+    // Potentials with the same start and end share a snapshot.  Those whose core is one token have
+    // none, because their start is no longer live.
     int last = -1;
     for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
@@ -164,7 +166,8 @@ struct Backward {
     }
   }
 
-  // exp(term - row) on a range of states, zero elsewhere; added to `norm`.
+  // Writes the weights exp(term - row) on a range of states and zeros elsewhere, and adds them to
+  // `norm`.
   void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
              double* norm, double* out) const {
     // out[q] = exp(a[q] + b[q] + shift - row[q]),  norm[q] += out[q]
@@ -182,22 +185,23 @@ struct Backward {
     for (; q < g.stride; q += W) store(out + q, vec{});
   }
 
-  // From the weights of a row to probabilities: norm becomes P(row) / sum of weights.
+  // Replaces norm, the sum of the weights of a row, by P(row) / norm.
   void make_factor(const double* p, double* norm) const {
     for (int q = 0; q < g.stride; q += W) {
       const vec sum = load(norm + q);
       store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
     }
   }
-  // P(term) = weight * factor, of a row with the probability p
+  // Turns weights into probabilities: P(term) = weight * factor.  p: P(row), for the entropy.
   void scale(double* row, const double* ratio, const double* p) {
     for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(ratio + q));
     if (counts.want_entropy) count_entropy(row, p);
   }
-  // The same, and add it to the sum over earlier starts, to `to`, and that sum to `gather_to`.
+  // The same, where p is the factor.  Also adds P(term) to `sum` and to `to`, and then `sum` to
+  // `gather_to`.
   void gather(double* row, const double* p, double* to, double* gather_to) const {
     for (int q = 0; q < g.stride; q += W) {
-      // P = weight * factor;  sum = P of all starts up to s;  gathered[s] += sum
+      // sum = P of all starts up to s;  gathered[s] += sum
       const vec value = load(row + q) * load(p + q);
       const vec total = load(sum + q) + value;
       store(row + q, value);
@@ -206,7 +210,7 @@ struct Backward {
       store(gather_to + q, load(gather_to + q) + total);
     }
   }
-  // The entropy of a choice: - P(term) ln(P(term) / P(row))
+  // Adds the entropy of choosing a term: - P(term) ln(P(term) / P(row))
   void count_entropy(const double* row, const double* p) {
     vec entropy = vec{};
     for (int q = 0; q < g.stride; q += W) {
@@ -218,8 +222,8 @@ struct Backward {
   }
   static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
 
-  // A row relative to base(e - 1); where no segmentation is possible, +inf, so that exp(term - row)
-  // = 0.
+  // Converts a row from relative to base(e) to relative to base(e - 1).  -inf becomes +inf, so that
+  // exp(term - row) = 0 for impossible entries.
   void divide_by(const double* relative, double increment, int begin, int end, double* out) const {
     for (int q = begin; q < end; ++q) {
       out[q] = relative[q] == kMinusInfinity ? -kMinusInfinity : relative[q] + increment;
@@ -231,14 +235,14 @@ struct Backward {
     for (int q = 0; q < g.stride; q += W) store(to + q, load(to + q) + load(from + q));
   }
 
-  // All terms of the rows alpha[e] and O[e].
+  // Distributes P(alpha[e]) and P(O[e]) over the terms of these rows.
   void spread(int e) {
     const Boundary at = boundary_of(g, e);
     enter(at.window.low, e);
     const double increment = tables.increment[e];
 
-    // The rows that the terms are compared with.  Where O[e] = alpha[e] (at.same), both are sums
-    // of the same terms, and a term belongs to the row with the probability P(alpha) + P(O).
+    // The rows that the terms are relative to.  If at.same, alpha[e] and O[e] are sums of the same
+    // terms, which belong to one row with the probability P(alpha[e]) + P(O[e]).
     fill(divisor, g.stride, -kMinusInfinity);
     divide_by(alpha(e), increment, 0, g.Q, divisor);
     copy(weight, closed, g.stride);
@@ -253,14 +257,14 @@ struct Backward {
       }
     }
 
-    // Sums of weights, until make_factor turns them into factors.
+    // These hold sums of weights until make_factor turns them into factors.
     fill(factor, g.stride, 0.0);
     fill(open_factor, g.stride, 0.0);
     thetas.begin(e);
     if (at.enters) fill(running_open, g.stride, 0.0);
     // terms[s]   = exp(hat[s] + theta[s:e]  - alpha[e])   for low <= s < e
     // entries[s] = exp(hat[s] + theta[s:>e] - O[e])       for A(e-1) < s <= A(e)
-    // the terms of sum() in sweep.cpp, in the same order and with the same ranges of states.
+    // These are the terms of sum() in sweep.cpp, in the same order and for the same states.
     for (int s = e - 1; s >= at.window.low; --s) {
       const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       const double* theta = thetas.row(s, range);
@@ -281,8 +285,8 @@ struct Backward {
       weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
     }
     if (at.open) weigh_open(e, at.same || at.forced);
-    // P(term) = exp(term - row) P(row) / sum of exp(term - row), and from here on
-    // open = P(O[e - 1]) = P(it ended at e) + P(it went on).
+    // P(term) = exp(term - row) P(row) / sum of exp(term - row).  From here on,
+    // open = P(O[e - 1]) = ended + going_on.
     make_factor(weight, factor);
     if (at.open) {
       make_factor(open, open_factor);
@@ -296,14 +300,14 @@ struct Backward {
     collect(e, at.window, at.enters);
   }
 
-  // The segments that were open at e - 1: they end at e (ended) or go on.  Where both are the same,
-  // or none may go on, there is only the first kind.
+  // Weighs the segments that were open at e - 1: they end at e (ended) or continue (going_on).
+  // only_ended: both have the same terms, or no segment may continue.
   void weigh_open(int e, bool only_ended) {
     fill(ended, g.stride, 0.0);
     fill(going_on, g.stride, 0.0);
     if (e == 1) return;
-    // ended[q] = exp(O[e-1, q] + a[e, q] - alpha[e, q]), going_on[q] = exp(O[e-1, q] + a'[e, q] -
-    // O[e, q])
+    // ended[q]    = exp(O[e-1, q] + a[e, q]  - alpha[e, q])
+    // going_on[q] = exp(O[e-1, q] + a'[e, q] - O[e, q])
     const Range all{0, g.unbounded};
     step_row(g, e, step);
     if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
@@ -311,14 +315,14 @@ struct Backward {
     weigh(step, open_at(e - 1), 0.0, all, divisor, factor, ended);
   }
 
-  // Expected counts of what ends at e.  From here on `open` is P(O[e - 1]).
+  // Adds the expected counts of the segments and cores that end at e.  `open` is P(O[e - 1]) here.
   void collect(int e, Window window, bool enters) {
     int next = g.by_end[e + 1] - 1;  // potentials that end at e, earliest start first
     const int first = g.by_end[e];
     fill(sum, g.stride, 0.0);
-    // sum[q] = sum over s' <= s of P([s', e), q): the count of a potential with the core [s, e)
-    // and an open start is the sum up to its start, plus the open segments that ended at e; with a
-    // closed start it is P([s, e)) alone.
+    // sum[q] = sum over s' <= s of P([s', e), q).  A potential with the core [s, e) and a closed
+    // end has this count plus that of the open segments that ended at e if its start is open, and
+    // the count P([s, e)) if its start is closed.
     for (int s = window.low; s < e; ++s) {
       double* term = of(terms, s);
       const bool entering = enters && s >= window.open;
@@ -344,8 +348,8 @@ struct Backward {
         if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
       }
     }
-    // gathered[a] += sum over s <= a of P([s, >e)): segments that enter O at e are seen here for
-    // the last time, and contain every core that starts at or after s.
+    // gathered[a] += sum over s <= a of P([s, >e)): the segments that entered O at e.  P(O[e - 1])
+    // no longer contains them.
     if (enters) {
       fill(sum, g.stride, 0.0);
       for (int s = window.open; s < e; ++s) {
@@ -353,8 +357,8 @@ struct Backward {
         add_rows(of(gathered, s), sum);
       }
     }
-    // Potentials with an open end: all segments that end at e or later were gathered by now, and
-    // those that are still open at e - 1 started before any core.
+    // Potentials with an open end: gathered holds the segments that end at or beyond e, except
+    // those in O[e - 1], which started before every core that ends at e.
     for (int i = first; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
       if ((p.flags & kOpenEnd) == 0) continue;
@@ -363,7 +367,8 @@ struct Backward {
       count += sum_over(of(p.flags & kOpenStart ? gathered : gathered_own, p.start), z);
       if (g.unbounded > 0 && (p.flags & kOpenStart)) count += sum_over(open, z);
     }
-    // P(token e-1 in label y) = gathered[e-1] + P(O[e-1]): a potential with the core [e-1, e).
+    // P(token e-1 in label y) = gathered[e-1] + P(O[e-1]), the count of a potential with the core
+    // [e-1, e) and both ends open.
     double* tokens = counts.tokens + static_cast<std::ptrdiff_t>(e - 1) * g.Y;
     const double* inside = of(gathered, e - 1);
     for (int q = 0; q < g.Q; ++q) {
@@ -376,8 +381,8 @@ struct Backward {
     if (e - s > g.span_length) return;
     double* out =
         counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
-    for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // the next one from s
-    // In a model of first order whose labels are in order, a row of states is a row of labels.
+    for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // for [s, e - 1)
+    // With plain_order, a row of states is a row of labels.
     if (g.plain_order) {
       int q = 0;
       for (; q + W <= g.Y; q += W) store(out + q, load(term + q));
@@ -387,7 +392,7 @@ struct Backward {
     for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
   }
 
-  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.
+  // Computes P(alpha[t]) from P(hat[t]) over the arcs, and adds the expected transitions at t.
   void step_back(int t) {
     const double old_top = arcs.top;
     const bool edges = arcs.has_edges(t);
@@ -400,7 +405,7 @@ struct Backward {
     }
   }
 
-  // Expected counts of the edge potentials at t, while they are part of the weights.
+  // Adds the expected counts of the edge potentials at t, which must be patched into the weights.
   void count_edges(int t) {
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
       const Edge& edge = g.edges[k];
@@ -416,13 +421,14 @@ struct Backward {
     }
   }
 
-  // Rows for questions about single segments, where they are asked for.
+  // Saves a row for queries about single segments (Lookup) unless the table is null.
   void keep(double* table, int t, const double* values) const {
     if (table != nullptr) copy(table + static_cast<std::ptrdiff_t>(t) * g.stride, values, g.stride);
   }
 
-  // From the last boundary to the first.  Before e, `closed` is P(alpha[e]) and `open` is P(O[e]);
-  // spread() distributes both over their terms, and step_back() computes P(alpha[e - 1]).
+  // Processes the boundaries from the last to the first.  At the beginning of step e, `closed` is
+  // P(alpha[e]) and `open` is P(O[e]); spread() distributes both over their terms, and step_back()
+  // computes P(alpha[e - 1]).
   void run() {
     begin();
     counts.boundaries[0] = 1.0;
@@ -438,7 +444,7 @@ struct Backward {
       const int t = e - 1;
       const double* started = of(begun, t);
       keep(counts.begun, t, started);
-      // How often each state is entered: what static patterns count.
+      // Expected number of segments in each state, from which static patterns are counted.
       if (counts.entered != nullptr) {
         for (int q = 0; q < g.Q; ++q) counts.entered[q] += started[q];
       }

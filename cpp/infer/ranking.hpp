@@ -1,10 +1,10 @@
 // The n best segmentations: the enumeration of paths.hpp, with the order of ties.hpp.
 //
-// In addition to the interface in paths.hpp, a walker over segments has the back-pointers of its
-// sweep:
+// In addition to the interface in paths.hpp, a walker over segments provides the back-pointers of
+// its sweep:
 //
 //   int label(int state) const                 the label of a state
-//   int start(int end, int state) const        where the best segment that ends here starts
+//   int start(int end, int state) const        the start of the best segment that ends here
 //   int previous(int start, int state) const   the best state before a segment that starts here
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace caesura {
 
-// The order of partial paths of equal loss.  Answers with the same score are compared from their
-// last segment back (ties.hpp): the smaller label first, then the later start, then what is before.
+// The order of ways of equal loss.  Answers with the same score are compared from their last
+// segment backwards, as in ties.hpp: the smaller label first, then the later start.
 template <class Walker>
 struct SegmentOrder {
   const Walker& walk;
 
-  // The rank-th best way to end at a boundary in a state, and such a way that has begun a segment.
+  // The rank-th best way to the end (kClosed) or to the start (kBegun) of a segment.
   struct Ranked {
     Node node;
     std::int32_t rank;
@@ -30,12 +30,12 @@ struct SegmentOrder {
   template <class Every>
   bool operator()(Every& every, const Node& node, const Ways& all, const Way& a,
                   const Way& b) const {
-    // Terms of segments that end or go on are sorted by start.
+    // The terms of these nodes are sorted by start, later starts first.
     if (node.kind == NodeKind::kClosed || node.kind == NodeKind::kOpen) return a.term > b.term;
     return precedes(every, {all.terms[b.term].from, b.rank}, {all.terms[a.term].from, a.rank});
   }
 
-  // As precedes() in ties.hpp, over paths of any rank: both are ends of segments at one boundary.
+  // As precedes() in ties.hpp, for ways of any rank.  Both must end a segment at the same boundary.
   template <class Every>
   bool precedes(Every& every, Ranked a, Ranked b) const {
     while (a.node.state != b.node.state) {
@@ -50,8 +50,8 @@ struct SegmentOrder {
     }
     return a.rank < b.rank;
   }
-  // From the end of a segment to its start, on the rank-th way: the best one by back-pointers, the
-  // others through the open nodes between them.
+  // Goes from the end of a segment to its start: on the best way by back-pointers, on the others
+  // through the open nodes between them.
   template <class Every>
   Ranked begun(Every& every, const Ranked& end) const {
     const Node& node = end.node;
@@ -63,7 +63,7 @@ struct SegmentOrder {
     } while (at.node.kind == NodeKind::kOpen);
     return at;
   }
-  // From the start of a segment to the end of the one before it.
+  // Goes from the start of a segment to the end of the one before it.
   template <class Every>
   Ranked closed(Every& every, const Ranked& begin) const {
     const Node& node = begin.node;
@@ -74,7 +74,7 @@ struct SegmentOrder {
   }
 };
 
-// The segments of a path of nodes from the final one, at boundary T, to the start.
+// Writes the segments of a path of nodes from the final one, at boundary T, to the start.
 template <class Walker>
 void path_segments(const Walker& walk, int T, const std::vector<Node>& path,
                    std::vector<LabelledSegment>& segments) {
@@ -87,8 +87,8 @@ void path_segments(const Walker& walk, int T, const std::vector<Node>& path,
   std::reverse(segments.begin(), segments.end());
 }
 
-// The best segmentation of which keep(segments) is true, if it is among the first `most`; else
-// none.
+// Returns the best segmentation for which keep(segments) is true if it is among the first `most`,
+// else an empty list.
 template <class Walker, class Keep>
 std::vector<LabelledSegment> first_segments(const Walker& walk, int T, int most, Keep keep) {
   static thread_local EnumerationMemory memory;
@@ -103,7 +103,7 @@ std::vector<LabelledSegment> first_segments(const Walker& walk, int T, int most,
 }
 
 // Calls visit(segments, count) for at most n distinct segmentations, best first and equal ones in
-// the order of ties.hpp; count: SegmentCount of all so far.
+// the order of ties.hpp.  count: the SegmentCount of all segmentations so far.
 template <class Walker, class Visit>
 void rank_segments(const Walker& walk, int T, int n, Visit visit) {
   static thread_local EnumerationMemory memory;
@@ -116,7 +116,7 @@ void rank_segments(const Walker& walk, int T, int n, Visit visit) {
     count.add(segments.size());
     visit(segments, count);
   }
-  constexpr int kMany = 10'000;  // whose ways take more memory than is kept for the next sequence
+  constexpr int kMany = 10'000;  // the ways of more paths take too much memory to be kept
   if (n > kMany) memory = EnumerationMemory();
 }
 

@@ -1,8 +1,8 @@
-// Forward-backward over a linear chain, segments of length 1, over plain numbers with a running
-// scale.  The engine asks it for marginals of chains, and learning for expected counts.
+// The forward-backward algorithm for a linear chain in the linear domain, with a scale for each
+// token.  The engine uses it for the marginals of chains, and learning for expected counts.
 //
-// The general sweeps keep logarithms; here a token costs Y exps and no logs, and the expected
-// transitions are one matrix product at the end.
+// The general sweeps work in the log domain; here a token costs Y exps and no logs, and the
+// expected transitions are one matrix product at the end.
 //
 //   x[t]    = exp(emission[t] - c[t])   c[t]: the first score of the row, or its maximum
 //   a[t]    = s[t] x[t] (W' a[t-1])     s[t] = 1 / sum of a[t-1],  a[0] = x[0] exp(start)
@@ -12,18 +12,19 @@
 //   E(i, j) = W[i, j] sum over t of a[t-1, i] v[t, j],   v[t] = x[t] b[t] s[t] / z[t]
 //   ln Z    = ln (a[T-1] . exp(end)) + sum over t of (c[t] - ln s[t])
 //
-// A scale is the sum of the row before, so that a division never waits for a product.  a runs up
-// while b runs down: two independent products keep the processor busy.
-// Where ln Z alone is asked, a runs by itself: letting both meet in the middle made ln Z of 5
-// labels 13 % faster, that of 22 labels no faster, and marginals of 22 labels 10 % slower.
+// The scale is the sum of the row before and not of the current row, so that the division does not
+// wait for the product.  a is computed upwards while b is computed downwards: two independent
+// products use the processor better than one.
+// For ln Z alone, only a is computed: letting both meet in the middle made ln Z of 5 labels 13 %
+// faster, that of 22 labels no faster, and marginals of 22 labels 10 % slower.
 //
 // The engine's marginals are 4.1 times as fast as the general sweeps on 22 labels and 4.9 times on
 // 5, ln Z 3.2 and 3.0 times, and learning, with features gathered and gradients added up, 4.1 and
 // 5.1 times (lines "chain counts", "chain ln Z" and "chain counts in learning" of bench/twins.py).
 //
-// Every function returns false where a number leaves the safe range or a score is NaN; then the
-// general sweeps must answer.  In double precision a positive entry below kLeast is out of range
-// too; in single precision, which is used for gradients alone, it counts as 0.
+// The sweeps return false if a number leaves the safe range or a score is NaN; the general sweeps
+// must be used then.  In double precision a positive entry below kLeast is out of range too; in
+// single precision, which is used for gradients only, it counts as 0.
 #pragma once
 
 #include <cmath>
@@ -38,27 +39,28 @@
 namespace caesura::CAESURA_ISA {
 
 constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
-constexpr real kMost = kDouble ? 1e200 : 1e25f;  // of what no start can reach: times 0 it must be 0
+constexpr real kMost = kDouble ? 1e200 : 1e25f;  // see within()
 constexpr real kInfinity = std::numeric_limits<real>::infinity();
 
 inline real* reals(Workspace& work, std::size_t count) {
   return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
 }
 
-// What no start can reach may be anything, but times 0 it must be 0.  It is negative where a weight
-// is.
+// Clamps v.  For a label that no start can reach, v has no meaning, but it is multiplied by 0 and
+// so must be finite.  It is negative if the weight of the sequence is.
 inline vec within(vec value) { return max(min(value, splat(kMost)), splat(-kMost)); }
 
-// The exps of rows of scores: `used` of them, then any number in the rest of n lanes.  kPadded: the
-// rows that are read have n numbers too.
+// The exps of rows of `used` scores, written to rows of n numbers; the padding receives arbitrary
+// finite numbers.  kPadded: the rows of scores have n numbers too.
 template <bool kPadded>
 struct RowExps {
-  // Rows near their first score are taken relative to it, which saves a maximum that all exps wait
-  // for.  In double precision exp(60) is 1e26: products of three such numbers and kLeast are safe.
+  // A row whose scores all lie within kNear of the first one is taken relative to it, which saves a
+  // maximum that all exps would wait for.  In double precision exp(60) is 1e26: products of three
+  // such numbers and kLeast are safe.
   static constexpr real kNear = kDouble ? 60 : 12;
-  // Below the maximum: exp(-230) is 1e-100.
+  // The lowest score relative to the maximum, other than -inf: exp(-230) is 1e-100.
   static constexpr real kLowest = kDouble ? -230 : -60;
-  // Scores of this size are left to the general sweeps, which check them.
+  // Rows with larger scores are left to the general sweeps, which check them.
   static constexpr real kLarge = 1e9;
 
   int used, n;
@@ -70,7 +72,7 @@ struct RowExps {
     return load_part(row + at, used - at, rest);
   }
 
-  // out = exp(row - near); false if a score is not within kNear of it.
+  // out = exp(row - near).  Returns false if a score is not within kNear of it.
   bool near_exp(const real* row, real near, real* out) const {
     vec farthest = vec{};
     auto put = [&](int q, vec scores) {
@@ -83,7 +85,8 @@ struct RowExps {
     return !any(~(farthest < kNear * kNear));
   }
 
-  // out = exp(row - its maximum); false if a score that is not -inf lies too far below.
+  // out = exp(row - *most), *most = its maximum.  Returns false if the maximum is -inf, or if a
+  // score other than -inf lies too far below it.
   bool scaled_exp(const real* row, real* out, real* most) const {
     const vec last = tail(row, -kInfinity);
     vec top = last;
@@ -98,11 +101,11 @@ struct RowExps {
     return *most > -kInfinity && !any(low);
   }
 
-  // x[t] of all tokens; apart from the recursion, so that the processor can work on many at once.
-  // scores(t): the row of token t
+  // Computes x[t] of all tokens and adds c[t] to *log_z.  It is separate from the recursion, so
+  // that the processor can overlap several tokens.  scores(t) returns the row of token t.
   template <class Scores>
   bool all(int T, Scores scores, real* x, Total* log_z) const {
-    bool near = true;  // the rows so far were: where a label is forbidden, most are not
+    bool near = true;  // until one row is not: if a label is forbidden somewhere, most rows are not
     for (int t = 0; t < T; ++t, x += n) {
       if ((t + 1) % kPatience == 0) check_interrupt();
       const real* row = scores(t);
@@ -116,14 +119,16 @@ struct RowExps {
   }
 };
 
-// A row that a recursion goes through, and what it remembers.
+// The scale of a recursion: the sum of its last row, and the logarithm of all sums so far, which is
+// log + ln product.
 struct ScaledRow {
   real sum = 1;          // of the row before
   double product = 1.0;  // of the sums since `log` was last added to
   ivec low = ivec{};     // lanes with an entry that is too small
   Total log;
 
-  // out = row * factors / sum of the row before; false if nothing is left.  *scale is 1 / that sum.
+  // out = row * factors / sum of the row before, *scale = 1 / that sum.  Returns false if the sum
+  // of `out` leaves the safe range.
   bool advance(const real* row, const real* factors, int n, real* out, real* scale) {
     const real s = 1 / sum;
     *scale = s;
@@ -159,11 +164,12 @@ class ScaledChain {
     below = reals(work, n);
   }
 
-  // The rows of exps, [T][n], to be filled before the sweeps.
+  // x, [T][n], which must be filled before the sweeps.
   real* exps() const { return x; }
 
-  // Adds ln Z but for the constants of the exps.  edges: [T][n][n] the transitions at the boundary
-  // before each token, with zeros where w has them, or null where they are the same everywhere.
+  // Adds ln Z to *log_z, without the constants that were taken out of the exps.  edges: [T][n][n]
+  // the weights of the transitions at the boundary before each token, zero wherever those of w are;
+  // null if all boundaries have the weights of w.
   bool forward(const real* edges, Total* log_z) {
     edge = edges;
     if (edge != nullptr || w.n_panels != 1 || !w.panels->dense)
@@ -178,9 +184,9 @@ class ScaledChain {
     });
   }
 
-  // The same, and weight * P(t, y): calls put(t, q, W of them from label q on) for rising t.  Adds
-  // pairs to `pairs`, if there are any, as add_pairs does, but each block while it is near: if the
-  // result is false, they are of no use.
+  // The same; also calls put(t, q, values) for ascending t, where values are weight * P(t, y) for
+  // the W labels from q on.  Unless `pairs` is null, adds to it as add_pairs() does, but each block
+  // while it is in the cache; its contents are unspecified if the result is false.
   template <class Put>
   bool both(const real* edges, real weight, Total* log_z, Put put, real* pairs = nullptr) {
     edge = edges;
@@ -197,8 +203,8 @@ class ScaledChain {
   void add_pairs(real* out) const {
     for (int t = 1; t < T; t += kBlock) add_block(t, t + kBlock < T ? t + kBlock : T, out);
   }
-  // The same where each boundary has transitions of its own: they become weight * the probability
-  // of a pair there, and are added to the total.
+  // The same with edges: replaces the weight of each transition by weight * P(pair) at that
+  // boundary, and adds these to `total`.
   void count_edges(real* edges, real* total) const {
     for (int t = 1; t < T; ++t) {
       real* m = edges + static_cast<std::ptrdiff_t>(t) * n * n;
@@ -212,7 +218,7 @@ class ScaledChain {
       }
     }
   }
-  // weight * P(label i of token t - 1 and label j of token t), where there are no edges.
+  // weight * P(label i of token t - 1 and label j of token t), without edges.
   real pair(int t, int i, int j) const {
     return row(a, t - 1)[i] * w.transition[i * n + j] * row(b, t)[j];
   }
@@ -238,7 +244,7 @@ class ScaledChain {
   const int T, n;
   const real* edge = nullptr;
   real* x;                // [T][n]
-  real* a;                // [T][n], two rows where counts are not wanted
+  real* a;                // [T][n], or two rows if counts are not wanted
   real* scale;            // [T] s
   real* b = nullptr;      // [T][n] b, then v
   real* below = nullptr;  // [n] r[t] x[t] b[t]
@@ -248,11 +254,11 @@ class ScaledChain {
     return edge == nullptr ? w.transition : edge + static_cast<std::ptrdiff_t>(t) * n * n;
   }
 
-  // step(t, a[t - 1], W' a[t - 1])
+  // Calls step(t, a[t - 1], out), which sets out = W' a[t - 1].
   template <class Step>
   bool forward_by(Total* log_z, Step step) {
     ScaledRow up;
-    for (int t = 0; t < T; ++t) {  // of a, only this row and the one before
+    for (int t = 0; t < T; ++t) {  // only two rows of a are kept
       if ((t + 1) % kPatience == 0) check_interrupt();
       real* now = row(a, t & 1);
       if (t > 0) step(t, row(a, ~t & 1), now);
@@ -261,7 +267,7 @@ class ScaledChain {
     return finish(up, row(a, (T - 1) % 2), log_z);
   }
 
-  // a[t] upwards and b[t] downwards at once.
+  // Computes a[t] upwards and b[t] downwards in one loop, and adds ln Z to *log_z.
   bool sweep(Total* log_z) {
     ScaledRow up, down;
     real unused;
@@ -283,7 +289,7 @@ class ScaledChain {
     return !any(down.low) && finish(up, row(a, T - 1), log_z);
   }
 
-  // out[i] = sum over j of m[i][j] below[j]: the transposes of edges are not made.
+  // out[i] = sum over j of m[i][j] below[j], because edges have no transposes.
   void pass_back(const real* m, real* out) const {
     for (int i = 0; i < w.Y; ++i, m += n) {
       vec total = vec{};
@@ -293,7 +299,7 @@ class ScaledChain {
     for (int i = w.Y; i < n; ++i) out[i] = 0;
   }
 
-  // ln Z from the last row of a.
+  // Adds ln Z, from the last row of a, to *log_z.
   bool finish(const ScaledRow& up, const real* end, Total* log_z) const {
     if (any(up.low)) return false;
     vec total = vec{};
@@ -307,16 +313,16 @@ class ScaledChain {
   }
 
   // In double precision x b is below 1e213 (exps of tokens are below 1e26, sums below 1e100, exps
-  // of transitions below 1e87), so that v is finite even where no start can reach.
+  // of transitions below 1e87), so v is finite even for labels that no start can reach.
   static constexpr real kMostScale = kDouble ? 1e90 : kMost;
 
-  // The pairs at the boundaries before the tokens [begin, end).
+  // Adds the pairs at the boundaries before the tokens [begin, end).
   void add_block(int begin, int end, real* out) const {
     if (begin < end)
       outer(w.panels, w.n_panels, row(a, begin - 1), row(b, begin), end - begin, n, out);
   }
 
-  // P(t, y) of the tokens [begin, end), and v[t] in place of b[t].
+  // Passes weight * P(t, y) of the tokens [begin, end) to `put`, and replaces b[t] by weight v[t].
   template <class Put>
   bool probabilities(int begin, int end, real weight, Put put) const {
     for (int t = begin; t < end; ++t) {

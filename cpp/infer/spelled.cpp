@@ -12,10 +12,10 @@
 namespace caesura {
 namespace {
 
-// ln of a sum of exponentials, one term after the other: total = exp(most) rest, where most is the
+// ln of a sum of exponentials, added one by one.  The sum is exp(most) rest, where most is the
 // largest term so far.
 struct LogTotal {
-  double most = kMinusInfinity, rest = 0.0;  // the sum is exp(most) * rest
+  double most = kMinusInfinity, rest = 0.0;
   void add(double value) {
     if (value == kMinusInfinity) return;
     if (value <= most) {
@@ -30,9 +30,9 @@ struct LogTotal {
 
 constexpr std::int32_t kOutside = 0;  // 1 + 2 k and 2 + 2 k begin and continue a segment of label k
 
-// The search of spelled.hpp.  Nodes are beliefs, each with the children that one more token makes
-// of it; parts are prefixes, each a node and the prefix before it.  The heap holds, for each part
-// that was taken, the best of its children that was not.
+// The search of spelled.hpp.  A node is a belief; its children are the beliefs after one more
+// token.  A part is a prefix, stored as a node and the prefix before it.  The heap holds, for each
+// part that was taken, the best of its children that was not.
 class SpelledSearch {
  public:
   SpelledSearch(const Problem& problem, const Lattice& lattice, const Walk& walk,
@@ -49,23 +49,23 @@ class SpelledSearch {
     make_bounds();
   }
 
-  // Takes the candidate with the largest bound until n whole segmentations were taken:
+  // Takes the candidate with the largest bound until n complete segmentations were taken:
   //
   //   bound(prefix) = value(prefix) + ln sum over q of exp(belief[q] + bound[e, q])
   //
-  // The bound of a whole segmentation is its log weight, so that answers come in their order.
+  // The bound of a complete segmentation is its log weight, so the answers are found in order.
   std::vector<Answer> run() {
     std::vector<Answer> found;
     SegmentCount count;
     root();
     while (!heap_.empty() && static_cast<int>(found.size()) < n_) {
-      // The best candidate becomes a part; its sister and its first child are the next candidates.
+      // The best candidate becomes a part; its next sibling and its first child become candidates.
       const Candidate best = heap_.top();
       heap_.pop();
       check_size();
       push_child(best.parent, best.choice + 1);
       const Child child = children_[first_child(best.parent) + best.choice];
-      if (nodes_[child.node].taken == n_) continue;  // n better prefixes go on as this one would
+      if (nodes_[child.node].taken == n_) continue;  // n better prefixes have its continuations
       ++nodes_[child.node].taken;
       const double value = (best.parent < 0 ? 0.0 : parts_[best.parent].value) + child.gain;
       parts_.push_back({value, child.node, best.parent});
@@ -81,15 +81,15 @@ class SpelledSearch {
   }
 
  private:
-  // A belief, relative to its largest entry, after the token that ends at `end`:
+  // A belief relative to its largest entry, for prefixes that end at `end`:
   //
   //   belief[q] = ln sum over the tag sequences of the prefix that end in state q of exp(score)
   struct Belief {
     std::int32_t end, symbol;
     std::size_t first, count;  // entries
-    double bound;              // of all that can follow
+    double bound;              // ln sum over q of exp(belief[q] + bound[end, q])
     std::int32_t first_child, n_children;
-    std::int32_t taken;  // prefixes that have led here
+    std::int32_t taken;  // number of prefixes with this belief that were taken
   };
   struct Entry {
     std::int32_t state;
@@ -97,7 +97,7 @@ class SpelledSearch {
   };
   struct Child {
     std::int32_t node;
-    double gain;  // what the weight of a prefix gains
+    double gain;  // log weight that this child adds to a prefix
   };
   struct Part {
     double value;
@@ -107,7 +107,7 @@ class SpelledSearch {
   struct Candidate {
     double bound;
     std::int32_t parent, choice, end;
-    // The largest bound first; of equal ones, the nearest to the end.
+    // The largest bound first; of equal ones, the longest prefix.
     bool operator<(const Candidate& other) const {
       if (bound != other.bound) return bound < other.bound;
       if (end != other.end) return end < other.end;
@@ -116,8 +116,8 @@ class SpelledSearch {
   };
 
   int label(int q) const { return g_.order[g_.rank[q]]; }
-  // The symbol of a token in state q that begins a segment, and of one in state q after one in
-  // state p.
+  // first_symbol(q): the symbol of a token in state q that begins a segment.  symbol(p, q): the
+  // symbol of a token in state q after a token in state p.
   std::int32_t first_symbol(int q) const { return 1 + 2 * reading_.label[label(q)]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   std::int32_t symbol(int p, int q) const {
@@ -167,8 +167,8 @@ class SpelledSearch {
     }
   }
 
-  // The beliefs after the first token: belief[q] = start[y(q)] + entry[q] + token[0, q], one for
-  // each symbol.
+  // Computes the beliefs after the first token, one for each symbol:
+  // belief[q] = start[y(q)] + entry[q] + token[0, q].
   void root() {
     std::vector<std::int32_t> touched;
     for (int r = 0; r < g_.Y; ++r) {
@@ -182,10 +182,10 @@ class SpelledSearch {
     push_child(-1, 0);
   }
 
-  // Adds the beliefs whose entries are in acc_ to the graph, the best bound first; returns how many
-  // children that makes.  touched: 2 q, or 2 q + 1 where q continues a segment.
+  // Adds the beliefs whose entries are in acc_ to children_, the best bound first, and returns
+  // their number.  touched: the indices of the entries, 2 q, or 2 q + 1 if q continues a segment.
   int make_children(int end, std::vector<std::int32_t>& touched) {
-    // Tags of one symbol are one continuation: sorted by symbol, their states become one belief.
+    // Sort by symbol: the states of one symbol are one belief.
     auto symbol_of = [&](std::int32_t k) {
       return reading_.label[label(k / 2)] < 0 ? kOutside : first_symbol(k / 2) + k % 2;
     };
@@ -193,8 +193,8 @@ class SpelledSearch {
       return std::pair(symbol_of(a), a) < std::pair(symbol_of(b), b);
     });
     const std::size_t first = children_.size();
-    // One belief for each symbol, relative to its largest entry, which is what a prefix gains by
-    // it.  States from which nothing can follow are left out.
+    // Each belief is relative to its largest entry, which is the gain of the child.  States without
+    // a possible continuation are left out.
     for (std::size_t i = 0, j = 0; i < touched.size(); i = j) {
       const std::int32_t symbol = symbol_of(touched[i]);
       const std::size_t begin = entries_.size();
@@ -217,8 +217,8 @@ class SpelledSearch {
     return static_cast<int>(children_.size() - first);
   }
 
-  // The node of the belief whose entries are the last ones, from `begin` on: an old one where the
-  // same belief was met before.
+  // The node of the belief whose entries are entries_[begin ..].  If the same belief has a node
+  // already, the entries are removed again.
   std::int32_t node(int end, std::int32_t symbol, std::size_t begin) {
     const auto id = static_cast<std::int32_t>(nodes_.size());
     nodes_.push_back({end, symbol, begin, entries_.size() - begin, 0.0, -1, 0, 0});
@@ -236,12 +236,13 @@ class SpelledSearch {
     return id;
   }
 
-  // Children of a prefix, -1: of the empty one.  Those of a node are made when first needed.
+  // The index of the first child of a part, whose node must have been expanded.  part: -1 for the
+  // empty prefix.
   int first_child(std::int32_t part) const {
     return part < 0 ? 0 : nodes_[parts_[part].node].first_child;
   }
-  // Sums the arcs from all states of a belief into the states after one more token, apart by
-  // whether they go on with a segment:
+  // Computes the children of a node: sums the arcs from all states of a belief into the states
+  // after one more token, separately for tokens that continue a segment and those that do not:
   //
   //   belief'[q] = ln sum over p of exp(belief[p] + transition[p, q] + token[e, q])
   void expand(std::int32_t id) {
@@ -264,7 +265,7 @@ class SpelledSearch {
     nodes_[id].first_child = first;
     nodes_[id].n_children = count;
   }
-  // Puts the child of a part with this number on the heap, if there are so many.
+  // Pushes child number `choice` of a part onto the heap, if there is one.
   void push_child(std::int32_t part, int choice) {
     if (part >= 0 && nodes_[parts_[part].node].first_child < 0) expand(parts_[part].node);
     if (choice == (part < 0 ? n_roots_ : nodes_[parts_[part].node].n_children)) return;
@@ -274,10 +275,11 @@ class SpelledSearch {
     heap_.push({value + child.gain + next.bound, part, choice, next.end});
   }
 
-  // Limits on the work, so that a search that would not finish is refused within a second.
+  // Throws TooLarge if the search exceeds its limits, so that a search that would not finish is
+  // refused within a second.
   void check_size() {
     if (++steps_ % 256 == 0) check_interrupt();
-    constexpr std::int64_t kMostParts = 10'000'000;  // of any number of answers: some 300 MB
+    constexpr std::int64_t kMostParts = 10'000'000;  // for any number of answers: about 300 MB
     const std::int64_t answers = std::min(static_cast<std::int64_t>(n_) * (g_.T + 1), kMostParts);
     const auto parts = static_cast<std::int64_t>(parts_.size());
     if (terms_ <= most_.most_terms && parts <= most_.most_parts + answers) return;
@@ -291,8 +293,8 @@ class SpelledSearch {
         "probable as the best; ask for fewer, or pass forbid_invalid='predict'");
   }
 
-  // The segments of a whole part, from the symbols of its tokens, the last first: a segment ends
-  // before a token that is outside or begins another one, and begins at its odd symbol.
+  // The segments of a complete part, from the symbols of its tokens, the last first.  An odd symbol
+  // begins a segment, whose tokens after it have even symbols.
   std::vector<LabelledSegment> segments(std::int32_t part) const {
     std::vector<LabelledSegment> out;
     for (int end = -1; part >= 0; part = parts_[part].parent) {
@@ -307,8 +309,8 @@ class SpelledSearch {
     return out;
   }
 
-  // Beliefs are equal if they are so bit by bit: where one state is left, as after a token outside,
-  // they always are.
+  // Only identical beliefs are equal.  Those with one state, such as after an outside token, always
+  // are, since they are relative to their largest entry.
   struct Hash {
     const SpelledSearch* search;
     std::size_t operator()(std::int32_t id) const {
@@ -344,7 +346,7 @@ class SpelledSearch {
   const int n_;
   const SpelledLimits most_;
   const int n_symbols_;
-  std::vector<LogTotal> acc_;  // [Q][2] of the beliefs that are being made
+  std::vector<LogTotal> acc_;  // [Q][2] entries of the beliefs that are being computed
   std::vector<double> bounds_, tokens_;
   std::vector<Belief> nodes_;
   std::vector<Entry> entries_;
@@ -356,7 +358,7 @@ class SpelledSearch {
   int n_roots_ = 0;
 };
 
-// On the prepared lattice: limits that its automaton does not track are not looked at.
+// The search on the prepared lattice.  Limits that its automaton does not track are ignored.
 std::vector<Answer> plain_n_best_spelled(const Problem& problem, Method method, Workspace& work,
                                          const Reading& reading, int n, const SpelledLimits& most) {
   const Lattice& g = problem.lattice(method);
@@ -367,7 +369,7 @@ std::vector<Answer> plain_n_best_spelled(const Problem& problem, Method method, 
   return SpelledSearch(problem, g, walk, reading, n, most).run();
 }
 
-// The symbols that rules read: one for each segment, and one for each token outside.
+// The symbols of the rules, one for each segment and one for each outside token.
 std::vector<std::int32_t> symbols_of(const std::vector<LabelledSegment>& segments,
                                      const Reading& reading, const ProblemInput& in) {
   const auto outside = std::find(reading.label.begin(), reading.label.end(), -1);
@@ -387,8 +389,8 @@ std::vector<std::int32_t> symbols_of(const std::vector<LabelledSegment>& segment
   return symbols;
 }
 
-// Whether the rules are about segments under the reading: then all tag sequences of a segmentation
-// satisfy them, or none does.
+// Whether the rules are about the segments of the reading, so that either all tag sequences of a
+// segmentation satisfy them or none does.
 bool read_alike(const RuleSet& rules, const Reading& reading) {
   if (rules.joined != reading.joined) return false;
   for (const auto& tags : reading.states) {
@@ -416,7 +418,7 @@ std::vector<Answer> n_best_spelled(const Problem& problem, Method method, Worksp
     return plain_n_best_spelled(*all, method, work, reading, n, most);
   }
   std::vector<Answer> answers;
-  RuleSet of_symbols = in.rules;  // which read a symbol for each segment and each token outside
+  RuleSet of_symbols = in.rules;  // the rules on the result of symbols_of
   of_symbols.symbol.clear();
   of_symbols.joined.clear();
   auto solve = [&](std::unique_ptr<Problem> relaxed, std::vector<int>& breaks) {

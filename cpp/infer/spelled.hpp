@@ -1,20 +1,20 @@
-// The n best segmentations of a chain where several tag sequences spell one segmentation.
+// The n best segmentations of a chain in which several tag sequences may spell one segmentation.
 //
 //   weight(segmentation) = sum of exp(score) over the tag sequences that spell it
 //
-// A prefix of a segmentation is known by its belief: the log weight of its tag sequences that end
-// in each state.  Prefixes whose beliefs are equal up to a constant can be continued in the same
-// ways, so they are one node of a determinised graph, which is made as far as it is needed.  A
-// best-first search over this graph finds segmentations by falling weight.  A prefix that ends at
-// e is bounded by
+// The belief of a prefix of a segmentation is, for each state, the log weight of the tag sequences
+// that spell the prefix and end in that state.  Prefixes whose beliefs are equal up to a constant
+// have the same continuations, so they share a node of a determinised graph, which is built as far
+// as it is needed.  A best-first search over this graph finds segmentations in descending order of
+// weight.  The log weight of a segmentation whose prefix ends at e is at most
 //
 //   ln sum over q of exp(belief[q] + bound[e, q])
 //   bound[e, p] = max over symbols x of ln sum over arcs (p, q) that spell x of
 //                 exp(transition[p, q] + token[e, q] + bound[e + 1, q])
 //
-// where bound[e, p] is at least the log weight of any one way to go on from state p.  A symbol says
-// what a token is: outside, the first token of a segment with some label, or a further one.
-// Everything is a logarithm, so nothing underflows on long inputs.
+// where bound[e, p] is an upper bound on the log weight of any single continuation from state p.  A
+// symbol says what a token is: outside, the first token of a segment with some label, or a later
+// one.  All weights are logarithms, so nothing underflows on long inputs.
 #pragma once
 
 #include <vector>
@@ -25,14 +25,13 @@
 namespace caesura {
 
 struct SpelledLimits {
-  std::int64_t most_terms =
-      20'000'000;                     // arcs that are summed to make beliefs: about half a second
-  std::int64_t most_parts = 500'000;  // prefixes, beside those of the n answers
+  std::int64_t most_terms = 20'000'000;  // arcs summed to compute beliefs: about half a second
+  std::int64_t most_parts = 500'000;     // prefixes, in addition to those of the n answers
 };
 
-// Labels of the segments are those of the reading, and scores are log weights.  All segments of the
-// problem have length 1, and the reading has tags.  Throws TooLarge where the search passes a
-// limit.
+// In the answers, labels are those of the reading, and scores are log weights.  All segments of the
+// problem must have length 1, and the reading must have tags.  Throws TooLarge if the search
+// exceeds a limit.
 std::vector<Answer> n_best_spelled(const Problem&, Method, Workspace&, const Reading&, int n,
                                    const SpelledLimits& most = {});
 

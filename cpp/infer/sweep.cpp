@@ -4,11 +4,12 @@
 //   O[e, q]     = O[e-1, q] a'[e] (+)  sum over A(e-1) < s <= A(e) of hat[s, q] theta[s:>e, q]
 //   hat[e, q]   = sum over arcs (p, q) of alpha[e, p] transition[p, q]
 //
-// in the notation of Sarawagi's overlapping algorithm over boundaries: O is her alpha^P, the
-// segments that started at or before A(e) and go on; a[e] holds what is added when such a segment
-// comes to end at e, and a'[e] the part that stays when it goes on.  States with a longest segment
-// have no O and sum over all their starts.  The question is a semiring of lattice/semirings.hpp:
-// (+) and the sums are its plus, a product is its times.
+// in the notation of Sarawagi's overlapping algorithm, over boundaries.  O is her alpha^P, the open
+// term: segments that started at or before A(e) and continue beyond e.  a[e] is what such a segment
+// gains at token e - 1 if it ends at e, and a'[e] what it gains if it continues.  theta[s:e] is the
+// score of the segment [s, e), and theta[s:>e] the score up to e of a segment from s that
+// continues.  States with a maximum segment length have no O; they sum over all their starts.  The
+// query is a semiring of lattice/semirings.hpp: (+) and the sums are its plus, products its times.
 
 #include <initializer_list>
 
@@ -22,9 +23,9 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// The rows of all live starts are in a ring: hat[s] is at s & mask, and is forgotten when no later
-// boundary can use it.  alpha and O are needed for one boundary at a time, so that without `tables`
-// the memory does not grow with T.
+// A start s is live while a later boundary can still use hat[s].  The rows of the live starts are
+// kept in a ring buffer, hat[s] at s & mask.  alpha and O are needed for one boundary at a time, so
+// without `tables` the memory of the sweep does not grow with T.
 template <class Semiring>
 struct Forward {
   static constexpr bool kBest = Semiring::kSelects;  // keep back-pointers
@@ -42,8 +43,8 @@ struct Forward {
   double* hats;          // [ring][stride]
   double* alpha;         // [stride]
   double* open;          // [stride]
-  double* open_start;    // [stride] Maximum: where the best open segment started
-  double* closed_start;  // [stride] Maximum
+  double* open_start;    // [stride] Maximum: start of the best open segment
+  double* closed_start;  // [stride] Maximum: start of the best segment that ends at e
   double* step;          // [stride] a'[e], then a[e]
   double* running_open;  // [stride] sum of shared[a], a >= s
   double* row;           // [stride]
@@ -71,8 +72,8 @@ struct Forward {
   // The row of a live start, [stride], relative to base(s).
   double* hat(int s) const { return hats + static_cast<std::ptrdiff_t>(s & mask) * g.stride; }
 
-  // hat[0, q] = start[y(q)] for the state that label y leads to from the empty history; O[0] is
-  // empty, because no segment covers a token before the first.
+  // hat[0, q] = start[y] + entry[q] for the state q that label y leads to from the empty history;
+  // O[0] is an empty sum.
   void begin() {
     fill(hat(0), g.stride, kMinusInfinity);
     for (int r = 0; r < g.Y; ++r) {
@@ -85,9 +86,9 @@ struct Forward {
     keep(0, 0.0);
   }
 
-  // Row t for the backward sweep.  Rows are relative to base(t), the sum of the increments up to t,
-  // so that the table holds numbers near 0 however long the sequence is.  alpha[0] and hat[T] do
-  // not exist.
+  // Saves row t for the backward sweep.  Rows are relative to base(t), the sum of the increments up
+  // to t, so the entries stay near 0 for sequences of any length.  alpha[0] and hat[T] do not
+  // exist.
   void keep(int t, double increment) {
     if (tables == nullptr) return;
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * g.stride;
@@ -99,7 +100,8 @@ struct Forward {
     if (t < g.T) copy(tables->hat + at, hat(t), g.stride);
   }
 
-  // The potentials whose core ends at e become active.
+  // Begins the row of the start e - 1 and adds the potentials with an open end whose core ends at e
+  // to the active rows.
   void activate(int e) {
     active.begin(e - 1);
     for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
@@ -109,10 +111,10 @@ struct Forward {
     }
   }
 
-  // into[q] (+)= O[e-1, q] + step[q], for the states without a longest segment.
+  // into[q] (+)= O[e-1, q] step[q], for the unbounded states.
   void add_open(Rows& into) { into.add_open(open, step, Range{0, g.unbounded}, open_start); }
 
-  // alpha and O at the boundary e, relative to base(e - 1).
+  // Computes alpha and O at the boundary e, relative to base(e - 1).
   void sum(int e) {
     activate(e);
     const Boundary at = boundary_of(g, e);
@@ -123,24 +125,24 @@ struct Forward {
     if (at.enters) fill(running_open, g.stride, 0.0);
     int terms = 0;
     // closing: alpha[e, q] (+)= hat[s, q] theta[s:e, q]   for low <= s < e
-    // theta[s:e] grows as s goes down (thetas.row keeps the running sum), and range holds the
-    // states that may start at s directly: all of those with a bound that reaches from s to e, and
-    // those without one only for starts that are not yet in O.  offsets brings hat[s], which is
-    // relative to base(s), to base(e - 1).
+    // theta[s:e] accumulates as s decreases (thetas.row keeps the running sum).  range holds the
+    // states whose segment [s, e) is a term of its own: bounded states that allow its length, and
+    // unbounded states if s is not yet part of O.  offsets[s] converts hat[s], which is relative to
+    // base(s), to base(e - 1).
     for (int s = e - 1; s >= at.window.low; --s) {
       const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       closing.add(thetas.row(s, range), hat(s), offsets[s & mask], range, s);
       ++terms;
       if (!at.enters || s < at.window.open) continue;
-      // running_open[q] = sum over a >= s of shared[a, q]: the potentials with open ends whose core
-      // starts at or after s and has ended, which every segment from s that goes on contains.
+      // running_open[q] = sum over a >= s of shared[a, q]: the potentials with both ends open whose
+      // core lies in [s, e).  They apply to every segment from s that continues beyond e.
       const double* shared = active.shared_row(s);
       for (int q = 0; q < g.unbounded; q += W) {
         store(running_open + q, load(running_open + q) + load(shared + q));
       }
       if (s > at.reach) continue;
       // opening: O[e, q] (+)= hat[s, q] theta[s:>e, q]   for A(e-1) < s <= A(e) = at.reach
-      // own[s] adds the potentials that only segments starting exactly at s contain.
+      // own[s] adds the potentials that apply only to segments starting exactly at s.
       const double* theta = running_open;
       if (active.owns(s)) {
         const double* own = active.own_row(s);
@@ -152,7 +154,8 @@ struct Forward {
     }
     // opening: O[e, q]     (+)= O[e-1, q] a'[e, q]
     // closing: alpha[e, q] (+)= O[e-1, q] a[e, q]
-    // Where a boundary is forced nothing goes on; where a = a' the two sums are one (at.same).
+    // No segment continues across a forced boundary.  If at.same, both sums have the same terms,
+    // and O is copied from alpha below.
     if (at.open) {
       step_row(g, e, step);
       if (!at.same && !at.forced) add_open(opening);
@@ -179,11 +182,12 @@ struct Forward {
     }
   }
 
-  // Make the rows relative to their largest entry, move the base, and step over the arcs.
+  // Subtracts the largest entry from the rows, adds it to the base, and computes hat[e].  low: the
+  // first start that the next boundary may still use.
   void normalise(int e, int low) {
     if (g.boundary[e] & kBarred) fill(alpha, g.stride, kMinusInfinity);
-    // increment = max over q of alpha[e, q] and O[e, q];  base(e) = base(e-1) + increment.  Where
-    // nothing is possible the rows stay at -inf and the base where it was.
+    // increment = max over q of alpha[e, q] and O[e, q];  base(e) = base(e-1) + increment.  If all
+    // entries are -inf, the rows and the base do not change.
     vec most = splat(kMinusInfinity);
     for (int q = 0; q < g.stride; q += W) most = max(most, load(alpha + q));
     for (int q = 0; q < g.unbounded; q += W) most = max(most, load(open + q));
@@ -192,7 +196,7 @@ struct Forward {
     base.add(increment);
     for (int q = 0; q < g.stride; q += W) store(alpha + q, load(alpha + q) - increment);
     for (int q = 0; q < g.unbounded; q += W) store(open + q, load(open + q) - increment);
-    // offsets[s] = base(s) - base(e), for the starts that the next boundary may still use.
+    // offsets[s] = base(s) - base(e)
     for (int s = low; s < e; ++s) offsets[s & mask] -= increment;
     offsets[e & mask] = 0.0;
     if constexpr (kBest) {
@@ -204,7 +208,7 @@ struct Forward {
   }
 
   // hat[e, q] = sum over arcs (p, q) of alpha[e, p] transition[p, q].  Edge potentials at e change
-  // some transitions for this boundary alone: they are patched in and taken out again.
+  // some transitions at this boundary only, so they are patched in and removed again.
   void step_over(int e) {
     const double top = arcs.top;
     const bool edges = arcs.has_edges(e);
@@ -219,12 +223,12 @@ struct Forward {
     if (edges) arcs.unpatch(e, top);
   }
 
-  // Value of ending in state q: alpha[T, q] + end[y(q)], for the states that the rules accept.
+  // alpha[T, q] + end[y(q)] if the rules accept state q, else -inf.
   double final_value(int q) const {
     return g.accepting[q] ? alpha[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
   }
 
-  // The order of the boundaries is the order of the sums: alpha[e] needs hat[s] of s < e alone.
+  // alpha[e] depends only on hat[s] for s < e, so boundaries are processed in ascending order.
   void run() {
     begin();
     for (int e = 1; e <= g.T; ++e) {
@@ -235,12 +239,12 @@ struct Forward {
   }
 };
 
-// The plus of the values of ending in each state, added to the base; *last is the state that was
-// selected, where the semiring selects: of equal ones the first in the order of ties.hpp.
+// Returns the plus of the final values of all states, added to the base.  If the semiring selects,
+// *last is set to the selected state, the first of equals in the order of ties.hpp.
 template <class Semiring>
 double total(Forward<Semiring>& sweep, int* last) {
   typename Semiring::Sum sum;
-  // ln Z = base(T) + sum over accepting q of alpha[T, q] end[y(q)]
+  // total = base(T) times the sum over accepting q of alpha[T, q] end[y(q)]
   for (int q = 0; q < sweep.g.Q; ++q) {
     const double value = sweep.final_value(q);
     if constexpr (Semiring::kSelects) {

@@ -1,8 +1,8 @@
 // The order of segmentations with equal scores.
 //
-// Of two of them the one whose last segment has the smaller label comes first, then the one whose
-// last segment starts later, then the one that comes first without its last segment.  It depends
-// on labels alone, so adding states to the automaton never changes an answer.
+// They are compared from the last segment backwards: the smaller label comes first, then the later
+// start, then the segment before is compared.  The order depends only on labels and boundaries, so
+// adding states to the automaton never changes an answer.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace caesura {
 
-// Whether the best way to end at e in state a comes before that in state b, by their back-pointers.
-// Always inlined, as Total is.
+// Whether the best segmentation up to e that ends in state a comes before the one that ends in
+// state b, by their back-pointers.  Always inlined, for the same reason as Total.
 [[gnu::always_inline]] inline bool precedes(const Lattice& g, const Back& back, int e, int a,
                                             int b) {
   while (a != b) {

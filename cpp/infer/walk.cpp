@@ -11,7 +11,7 @@
 namespace caesura {
 
 // base(t) = increment[1] + ... + increment[t], kept as a high and a low part, since the difference
-// of two long sums would lose digits.  Rows t of the tables are relative to base(t).
+// of two long sums would lose digits.  Row t of each table is relative to base(t).
 Walk::Walk(const Problem& problem, const Lattice& lattice, const Tables& tables)
     : problem_(problem), g_(lattice), tables_(tables) {
   Total base;
@@ -26,7 +26,7 @@ double Walk::offset(int s, int e) const {
   return (base_high_[s] - base_high_[e]) + (base_low_[s] - base_low_[e]);
 }
 
-// Targets below Y are labels, the others histories of labels, which a state may end in.
+// Targets below Y are labels; the others are label histories, with which those of a state may end.
 bool Walk::holds(int target, int state) const {
   if (target < g_.Y) return g_.order[g_.rank[state]] == target;
   return problem_.automaton().ends_in(state, target - g_.Y);
@@ -43,10 +43,10 @@ double Walk::token(int t, int state) const {
 //   running[s] = running[s + 1] + emission[s] + scores of potentials with an open start at s
 //   theta(s, e) = running[s] + own[s],      own[s]: potentials with a closed start at s, and spans
 //
-// A potential with an open start applies to s and to all earlier starts, so that it stays in the
-// running sum; one with a closed start counts for s alone.  `open` is the same for segments that go
-// on beyond e: only potentials with an open end count.  It costs O(e - low) and the potentials with
-// start >= low that end at or before e.
+// A potential with an open start applies to s and all earlier starts, so it stays in the running
+// sum; one with a closed start applies to s only.  `open` is the same sum for segments that
+// continue beyond e, to which only potentials with an open end apply.  The cost is O(e - low) plus
+// the number of potentials with start >= low that end at or before e.
 void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
   out.clear();
   double running = 0.0, running_open = 0.0;
@@ -59,7 +59,7 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
       const Potential& p = g_.potentials[g_.starting[i]];
       if (p.end > e) break;
       if (!applies(p.start, p.end, p.flags, s, e) || !holds(p.target, state)) continue;
-      const bool earlier = applies(p.start, p.end, p.flags, s - 1, e);  // starts before s too
+      const bool earlier = applies(p.start, p.end, p.flags, s - 1, e);  // also to earlier starts
       (earlier ? running : own) += p.score;
       if (applies(p.start, p.end, p.flags, s, e + 1))
         (earlier ? running_open : own_open) += p.score;
@@ -68,13 +68,13 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
       const int y = g_.order[g_.rank[state]];
       own += g_.spans[(static_cast<std::ptrdiff_t>(s) * g_.span_length + (e - s - 1)) * g_.Y + y];
     }
-    // A span score is exact, so it is no part of a segment that goes on.
+    // A span score applies to exactly [s, e), so it does not count for segments that continue.
     out.push_back({s, running + own, running_open + own_open});
   }
 }
 
-// The score of the arc (p, q) at boundary t: transition[y0, y], the edges at t, and what entering
-// state q gains.  It costs O(log edges) for the edges at t.
+// The score of the arc (p, q) at boundary t: transition[y0, y] + the edges at t + entry[q].  The
+// cost is O(log n) for n edges at t.
 double Walk::transition(int t, int p, int q) const {
   // Edges and labels are by rank here (Lattice::order).
   const int i = g_.rank[p], j = g_.rank[q];
@@ -95,7 +95,7 @@ double Walk::token_score(int t, int q) const {
   return scores[0].closed;
 }
 
-// An unbounded state has a term of its own until its start has joined the open ones, s > A(e - 1).
+// In an unbounded state, [s, e) is a term of its own until s enters the open term: s > A(e - 1).
 bool Walk::in_window(int s, int e, int q) const {
   if (g_.fence[e] > s) return false;
   if (q < g_.unbounded) return s > g_.reach[e - 1];
@@ -108,10 +108,10 @@ bool Walk::in_window(int s, int e, int q) const {
 //   final         = alpha[T][p] + end[y]                          for the accepting states p
 //   hat[s][q]     = alpha[s][p] + transition(s, p, q)             for the arcs (p, q)
 //   alpha[e][q]   = hat[s][q] + theta(s, e) + base(s) - base(e - 1)   for the starts in the window
-//                   open[e - 1][q] + what an old segment gains by ending at e
-//   O[e][q]       = the same with theta beyond e, for the starts s <= A(e) that are not old yet
+//                   O[e - 1][q] + what an open segment gains by ending at e
+//   O[e][q]       = the same for segments that continue, for the starts s <= A(e) in the window
 //
-// Memory is that of the answer; a node of a state with a window of k starts costs O(k).
+// A node with a window of k starts costs O(k) and the potentials in its window.
 void Walk::terms(const Node& node, std::vector<Term>& out) const {
   out.clear();
   const auto [kind, e, q] = node;
@@ -129,7 +129,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     return;
   }
   if (kind == NodeKind::kBegun) {
-    // Without a list of arcs the model is of first order, and each label may follow each other.
+    // Without a list of arcs the model is first-order, and every label may follow every other.
     if (g_.in_ptr == nullptr) {
       for (int p = 0; p < g_.Q; ++p) {
         push(NodeKind::kClosed, e, p, at(tables_.alpha, e, p) + transition(e, p, q));
@@ -142,17 +142,17 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     }
     return;
   }
-  // kClosed and kOpen: the segments in state q that end at e, or go on there.
+  // kClosed and kOpen: the segments in state q that end at e, or continue beyond it.
   const bool open_state = q < g_.unbounded;
-  // low is the first start in the window: no earlier than the last forced boundary before e, and
-  // later than A(e - 1), or at a distance of at most the label's longest segment.
+  // low is the first start in the window.  It is at or after the last forced boundary before e, and
+  // for an unbounded state after A(e - 1), for a bounded one within its longest segment.
   const bool closing = kind == NodeKind::kClosed;
   int low = g_.fence[e];
   if (open_state) {
     low = std::max(low, g_.reach[e - 1] + 1);
   } else {
     int longest = 0;
-    // States are ordered by falling bound, so that lengths that fit a state are 1, ..., longest.
+    // States are in descending order of their bounds, so a state allows the lengths 1 to longest.
     while (longest < g_.longest && g_.fitting[longest + 1] > q) ++longest;
     low = std::max(low, e - longest);
   }
@@ -160,18 +160,18 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   thetas(e, q, low, scores);
   // One term for each start in the window, later ones first.
   for (const Theta& theta : scores) {
-    // A start later than A(e) may still be told from others beyond e, and is not part of O[e].
+    // A start after A(e) still has a term of its own beyond e, and is not part of O[e].
     if (!closing && theta.start > g_.reach[e]) continue;
     const double value = (closing ? theta.closed : theta.open) + at(tables_.hat, theta.start, q) +
                          offset(theta.start, e - 1);
     push(NodeKind::kBegun, theta.start, q, value);
   }
-  // step: what every segment gains at e that started at or before A(e - 1).
+  // step: what a segment that started at or before A(e - 1) gains at token e - 1.
   if (!open_state || e == 1) return;
   double step = token(e - 1, q);
   for (int i = g_.by_end[e]; i < g_.by_end[e + 1]; ++i) {
     const Potential& p = g_.potentials[i];
-    // An old segment starts before the core and ends at e, or beyond it.
+    // Such a segment starts before the core, and ends at e or beyond it.
     if (!applies(p.start, p.end, p.flags, p.start - 1, closing ? e : e + 1)) continue;
     if (holds(p.target, q)) step += p.score;
   }
@@ -179,7 +179,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
 }
 
 // ln P(s | e, q) = hat[s][q] + theta(s, e) + base(s) - base(e) - alpha[e][q].  The open term is not
-// needed here, as each start down to `low` is asked for on its own.
+// needed, because every start down to `low` is evaluated on its own.
 void Walk::log_shares(int low, int end, int state, std::vector<double>& out) const {
   out.assign(end - low, kMinusInfinity);
   const double total = tables_.alpha[static_cast<std::ptrdiff_t>(end) * g_.stride + state];
@@ -188,7 +188,7 @@ void Walk::log_shares(int low, int end, int state, std::vector<double>& out) con
   thetas(end, state, low, scores);
   for (const auto& [start, closed, open] : scores) {
     const int length = end - start;
-    // Starts fall, so that all further ones are too long, or before the forced boundary, as well.
+    // Starts descend, so all further segments are too long or cross the forced boundary as well.
     const bool too_long =
         state >= g_.unbounded && (length > g_.longest || g_.fitting[length] <= state);
     if (too_long || g_.fence[end] > start) break;
@@ -206,7 +206,7 @@ double Walk::log_arc(int t, int p, int q) const {
   return tables_.alpha[row + p] + transition(t, p, q) - total;
 }
 
-// The four words of the state from one seed, which may be 0: the generator needs words that differ.
+// Fills the four words of the state, which must not all be 0, from one seed, which may be 0.
 Random::Random(std::uint64_t seed) {
   for (std::uint64_t& word : state_) {  // splitmix64
     seed += 0x9e3779b97f4a7c15;
@@ -235,7 +235,7 @@ std::uint64_t Random::next() {
 // 53 random bits, the digits of a double, in [0, 1).
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-// Only kClosed and kBegun are ends of a segment; the open nodes between them are passed over.
+// Segments are delimited by kClosed and kBegun nodes; the open nodes between them are skipped.
 std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path) {
   std::vector<LabelledSegment> segments;
   int end = g.T;
@@ -262,7 +262,7 @@ std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last)
   return segments;
 }
 
-// alpha, hat and, where a label has no bound, open: [T + 1][stride] each; then increment: [T + 1].
+// alpha, hat and, if a label is unbounded, open: [T + 1][stride] each; then increment: [T + 1].
 std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
 
 std::size_t tables_size(const Lattice& g) {
@@ -277,7 +277,6 @@ std::size_t tables_size(const Lattice& g) {
   return size;
 }
 
-// The tables concatenated in memory of tables_size(g) numbers.
 Tables tables_in(const Lattice& g, double* memory) {
   Tables tables;
   tables.alpha = memory;
@@ -297,7 +296,7 @@ void SegmentCount::check(std::int64_t answers) const {
   if (total_ + kSegmentsPerAnswer * answers > kMostSegments) throw std::overflow_error("segments");
 }
 
-// From the end back to the start, each term of a node with probability exp(term - node).
+// From the end back to the start, choosing each term of a node with probability exp(term - node).
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   return segments_of(walk.lattice(), sample_path(walk, random));
 }

@@ -1,12 +1,12 @@
-// Walks over the rows that a forward sweep kept, one state at a time: samples, the n best
+// Walks over the rows that a forward sweep saved, one state at a time: samples, the n best
 // segmentations, and probabilities of single segments.
 //
-// Every row of the sweep is a sum of terms, so the rows are the nodes of an acyclic graph, and a
-// segmentation is a path from the final node back to the start:
+// Every entry of a row is a sum (or maximum) of terms, so the entries are the nodes of an acyclic
+// graph, and a segmentation is a path from the final node back to the start:
 //
 //   kFinal        <- kClosed(T, q)
 //   kClosed(e, q) <- kBegun(s, q) for the starts in the window, or kOpen(e - 1, q)
-//   kOpen(e, q)   <- kBegun(s, q) for the starts that grow old at e, or kOpen(e - 1, q)
+//   kOpen(e, q)   <- kBegun(s, q) for the starts that enter the open term at e, or kOpen(e - 1, q)
 //   kBegun(s, q)  <- kClosed(s, p) for the arcs (p, q)
 #pragma once
 
@@ -22,7 +22,7 @@ class Walk {
  public:
   Walk(const Problem& problem, const Lattice& lattice, const Tables& tables);
 
-  // The walker's interface, see paths.hpp.  Terms of segments with later starts come first.
+  // The interface of a walker, see paths.hpp.  Terms of segments with later starts come first.
   Node final() const { return {NodeKind::kFinal, g_.T, 0}; }
   bool is_start(const Node& node) const { return node.kind == NodeKind::kBegun && node.at == 0; }
   std::uint64_t key(const Node& node) const {
@@ -31,20 +31,21 @@ class Walk {
   }
   void terms(const Node& node, std::vector<Term>& out) const;
 
-  // ln P(a segment [s, end) in the state, given that one in this state ends at `end`), for the
-  // starts s = end - 1, ..., low.
+  // out[k] = ln P(the segment is [end - 1 - k, end), given that one in this state ends at `end`),
+  // for all starts down to `low`.
   void log_shares(int low, int end, int state, std::vector<double>& out) const;
 
   // ln P(the previous state is p, given that a segment in q starts at t).
   double log_arc(int t, int p, int q) const;
 
-  // The score of going from a segment in state p to one in state q at the boundary t, and that of
-  // the segment [t, t + 1) in state q.
+  // The score of the arc from state p to state q at the boundary t, and that of the segment
+  // [t, t + 1) in state q.
   double transition(int t, int p, int q) const;
   double token_score(int t, int q) const;
 
-  // Whether a segment [s, e) in state q is a term of its own: it fits, and it does not go through
-  // the open term.  Where it is not, longer segments from s are not either.
+  // Whether the segment [s, e) in state q is a term of its own: it is not too long, crosses no
+  // forced boundary and is not part of the open term.  If it is not, longer segments from s are not
+  // either.
   bool in_window(int s, int e, int q) const;
 
   const Lattice& lattice() const { return g_; }
@@ -52,9 +53,9 @@ class Walk {
  private:
   struct Theta {
     int start;
-    double closed, open;  // score of [start, e), and of [start, beyond e)
+    double closed, open;  // score of [start, e), and up to e of a segment that continues
   };
-  // Scores of the segments in a state that end at e, for the starts e - 1, ..., low.
+  // Computes the scores of the segments in a state that end at e, for the starts e - 1, ..., low.
   void thetas(int e, int state, int low, std::vector<Theta>& out) const;
   double offset(int s, int e) const;  // base(s) - base(e)
   bool holds(int target, int state) const;
@@ -68,17 +69,17 @@ class Walk {
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 
-// Answers of more segments than this together are refused: as Python lists they would take some
+// The limit on the number of segments in all answers together: as Python lists, more would take
 // gigabytes.  An answer itself takes as much memory as kSegmentsPerAnswer segments.
 constexpr std::int64_t kMostSegments = 100'000'000, kSegmentsPerAnswer = 10;
 
-// Counts the segments of answers; throws std::overflow_error where there are too many.
+// Counts the segments of answers, and throws std::overflow_error if there are too many.
 class SegmentCount {
  public:
   void add(std::size_t segments);
-  // Throws where so many answers more, whatever their segments, would be too many.
+  // Throws if this number of further answers would be too many even without segments.
   void check(std::int64_t answers) const;
-  // The count after so many answers, if all are like those so far.
+  // The expected count after this number of answers, if all are like those so far.
   double expected(double answers) const {
     return answers * static_cast<double>(total_) / static_cast<double>(answers_);
   }
@@ -95,7 +96,8 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
 // The segments of the best segmentation whose final state is `last`.
 std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last);
 
-// The rows of a sweep in memory of tables_size numbers; table_size is that of one table.
+// Lays out the tables of a sweep in a block of tables_size(g) numbers.  table_size(g) is the size
+// of one table of rows.  tables_size throws TooLarge beyond 8 GB.
 std::size_t table_size(const Lattice& g);
 std::size_t tables_size(const Lattice& g);
 Tables tables_in(const Lattice& g, double* memory);

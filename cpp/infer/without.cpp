@@ -32,7 +32,8 @@ class Without {
     search();
   }
 
-  // The segmentation without segment i; false: there is none.
+  // Finds the best segmentation without segment i, as the difference from best_path().  Returns
+  // false if there is none.
   bool answer(int i, Detour& out) {
     if (!possible_) return false;
     parents_.clear();
@@ -44,15 +45,16 @@ class Without {
     make_detour(i, out);
     return true;
   }
-  // The best segmentation, from which the others deviate.
+  // The best segmentation overall.
   const std::vector<LabelledSegment>& best_path() const { return path_; }
 
  private:
-  // The cheapest way found so far: the best way to `from`, the term to `to`, the best way on.
+  // The cheapest path found so far: the best path from the start to `from`, the term from `from` to
+  // `to`, and the best path from `to` to the end.
   struct Way {
     double loss = kNever;
     Node from{}, to{};
-    bool inside = false;  // `from` is reached through the segment, see parents_
+    bool inside = false;  // `from` is reached inside the segment, by parents_
   };
   struct Candidate {
     double loss;
@@ -60,27 +62,27 @@ class Without {
     bool operator<(const Candidate& other) const { return loss > other.loss; }
   };
 
-  // The label of a state; whether the second of two tags goes on with the segment of the first;
-  // whether a state has the label of segment i, as the reading says it.
+  // The label of a state; whether the tag of q continues the segment of the tag of p; and whether
+  // the reading of a state has the label of segment i.
   int label(int q) const { return g_.order[g_.rank[q]]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   bool has_label(int q, int i) const { return reading_.label[label(q)] == segments_[i].label; }
-  // The least loss of any way on from a node to the end, [nodes]; kNever: not found yet.
+  // The least loss of any path from a node to the end, or kNever if none has been found yet.
   double& rest(const Node& node) { return rest_[walk_->key(node)]; }
 
-  // Terms of a node into terms_; returns the largest.
+  // Writes the terms of a node to terms_ and returns the largest value.
   double list(const Node& node) {
     walk_->terms(node, terms_);
     double most = kMinusInfinity;
     for (const Term& term : terms_) most = std::max(most, term.value);
     return most;
   }
-  // A way that avoids segment i: through the term from `from` to `to`, with this loss in all.
+  // Proposes a path without segment i: through the term from `from` to `to`, with this total loss.
   void offer(int i, double loss, const Node& from, const Node& to, bool inside = false) {
     if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
   }
 
-  // The segments of the best path, and its state at each boundary where one of them ends.
+  // Reads the segments of the best path, and its state at each boundary where a segment ends.
   void read_best_path() {
     path_ = trace(g_, back_, last_);
     on_path_.assign(g_.T + 1, -1);
@@ -92,7 +94,8 @@ class Without {
     }
   }
 
-  // rest(node) by growing loss (Dijkstra), until no term can improve any answer.
+  // Computes rest(node) in ascending order (Dijkstra's algorithm), until no term can improve an
+  // answer.
   void search() {
     std::priority_queue<Candidate> heap;
     rest(walk_->final()) = 0.0;
@@ -102,9 +105,9 @@ class Without {
     for (std::int64_t step = 1; !heap.empty(); ++step) {
       const auto [loss, node] = heap.top();
       heap.pop();
-      // A way with less loss was found after this one had been put on the heap.
+      // A stale entry: a path with less loss was found after it had been pushed.
       if (loss > rest(node)) continue;
-      // No answer can become better by terms that lose more than the worst of them.
+      // Terms that lose more than the worst answer so far cannot improve any answer.
       if (step % period == 0) {
         check_interrupt();
         worst = 0.0;
@@ -113,7 +116,7 @@ class Without {
       if (loss >= worst) return;
       const double most = list(node);
       for (const Term& term : terms_) {
-        // rest(from) = min over terms to `node` of loss(term) + rest(node)
+        // rest(from) = min over the nodes that `from` has a term to of loss(term) + rest(node)
         const double total = loss + (most - term.value);
         if (total >= worst) continue;
         avoid(term.from, node, total);
@@ -125,7 +128,7 @@ class Without {
     }
   }
 
-  // Case 1: offers a term to the segments that no path through it contains.
+  // Case 1: offers a term to each segment that no path through the term contains.
   void avoid(const Node& from, const Node& to, double loss) {
     // The first segment that starts at t or later; segments are sorted and disjoint.
     auto first_from = [&](int t) {
@@ -138,7 +141,7 @@ class Without {
     if (reading_.tags()) {
       // A term into kBegun(t) is a pair of tags; at the start of the sequence there is only the
       // first tag.
-      const bool pair = to.kind == NodeKind::kBegun;  // of the tags before and after a boundary
+      const bool pair = to.kind == NodeKind::kBegun;
       if (!pair && !walk_->is_start(from)) return;
       const int at = pair ? to.at : 0, i = first_from(at);
       if (i == count || segments_[i].start != at) return;
@@ -147,14 +150,14 @@ class Without {
       return;
     }
     if (from.kind != NodeKind::kBegun && from.kind != NodeKind::kOpen) return;
-    // The term passes over the tokens from.at .. to.at, and so over the starts of these segments.
+    // The term covers the tokens [from.at, to.at), and so the starts of these segments.
     for (int i = first_from(from.at); i < count && segments_[i].start < to.at; ++i) {
       const bool begins = from.kind == NodeKind::kBegun && segments_[i].start == from.at;
       if (!begins || !has_label(from.state, i)) offer(i, loss, from, to);
     }
   }
 
-  // Case 2 where segments are those of the lattice: `open` is the loss of going on beyond e.
+  // Case 2 if each segment of the lattice is read as one segment.
   void leave_segment(int i) {
     const auto [s, end, y] = segments_[i];
     for (int q = 0; q < g_.Q; ++q) {
@@ -163,7 +166,7 @@ class Without {
       double open = kNever;
       for (int e = s + 1; e <= g_.T; ++e) {
         if (e % 64 == 0) check_interrupt();
-        // open(e) = least loss of the ways from the start of the segment to kOpen(e, q), inside it
+        // open(e) = least loss of the paths from the start of the segment to kOpen(e, q) inside it
         const double before = open;
         // The least loss of the terms of a node that come from inside the segment.
         auto from_inside = [&](const Node& node) {
@@ -178,12 +181,12 @@ class Without {
           }
           return least;
         };
-        // The segment ends at e: every end but its own avoids it.
+        // A segment that ends at e, unless that is the end of segment i.
         const Node closed{NodeKind::kClosed, e, q}, going_on{NodeKind::kOpen, e, q};
         if (e != end) offer(i, from_inside(closed) + rest(closed), begun, closed);
         open = q < g_.unbounded && e < g_.T ? from_inside(going_on) : kNever;
         if (e < end) continue;
-        // From here on the segment is too long, so the best continuation is taken.
+        // Beyond `end`, every continuation is without segment i, so the best one is taken.
         if (open < kNever) offer(i, open + rest(going_on), begun, going_on);
         open = kNever;
         if (e == g_.T || !walk_->in_window(s, e + 1, q)) break;
@@ -191,14 +194,14 @@ class Without {
     }
   }
 
-  // Case 2 where tags spell the segment: inside[q] is the loss of the best way to begin it at its
-  // start, go on with it, and have state q now.
+  // Case 2 if tags spell the segment.  inside[q] is the least loss of a path that begins the
+  // segment at its start, continues it, and is in state q at token t.
   void leave_run(int i) {
     const auto [s, end, y] = segments_[i];
     std::vector<double> inside(g_.Q, kNever), before;
     std::vector<std::int32_t> parent(g_.Q, -1);
-    // inside[q] at t = min over p of inside[p] at t - 1 + loss of the arc (p, q) at t; an arc that
-    // does not go on with the segment before its end, or goes on beyond it, leaves it.
+    // inside[q] at t = min over p of inside[p] at t - 1 + loss of the arc (p, q) at t.  An arc
+    // leaves the segment if it does not continue it before its end, or continues it beyond its end.
     for (int t = s; t <= std::min(end, g_.T - 1); ++t) {
       check_interrupt();
       before.swap(inside);
@@ -217,7 +220,7 @@ class Without {
           const bool goes_on = joined(p, q);
           const double loss = most - term.value + (t == s ? 0.0 : before[p]);
           if (t == s ? goes_on : before[p] == kNever) continue;
-          if (t > s && goes_on == (t == end)) {  // it ends too early, or not at its end
+          if (t > s && goes_on == (t == end)) {  // it ends before `end`, or continues beyond it
             offer(i, loss + rest(begun), term.from, begun, true);
           } else if (t < end && loss < inside[q]) {
             inside[q] = loss;
@@ -229,16 +232,16 @@ class Without {
     }
   }
 
-  // Joins the best way to the term, the term and the best way on, as far as they differ from the
-  // best path.
+  // Joins the best path to the term, the term, and the best path from it to the end, as far as they
+  // differ from the best path overall.
   void make_detour(int i, Detour& out) {
     const Way& way = best_[i];
     std::vector<Node> nodes;  // from the end to the start
-    // A node of the best path: from there on, the way is that of the best path.
+    // Whether a node ends a segment of the best path, which is then followed from there on.
     auto is_best = [&](const Node& node) {
       return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
     };
-    // From the term on to the end, as far as the way differs from the best path,
+    // From the term towards the end, until the best path is joined.
     for (Node node = way.to; node.kind != NodeKind::kFinal; node = next_[walk_->key(node)]) {
       nodes.push_back(node);
       if (is_best(node)) break;
@@ -246,18 +249,18 @@ class Without {
     const int end = nodes.empty() ? g_.T : nodes.back().at;
     std::reverse(nodes.begin(), nodes.end());
     Node node = way.from;
-    // back through the tags of the segment that was left,
+    // From the term back through the tags of the segment that was left.
     for (int t = node.at - 1; way.inside && t >= segments_[i].start; --t) {
       nodes.push_back({NodeKind::kClosed, t + 1, node.state});
       nodes.push_back({NodeKind::kBegun, t, node.state});
       if (t > 0) node = {NodeKind::kClosed, t, parents_[t - segments_[i].start][node.state]};
     }
-    // and back to the start, or to where it joins the best path.
+    // Back to the start, or until the best path is joined.
     while (!walk_->is_start(nodes.back()) && !is_best(node)) {
       nodes.push_back(node);
       if (!walk_->is_start(node)) node = before(node);
     }
-    // From the first segment that differs to the last one.
+    // The segments between `start` and `end` are those that differ.
     const bool from_start = walk_->is_start(nodes.back());
     const int start = from_start ? 0 : node.at;
     out.possible = true;
@@ -275,8 +278,8 @@ class Without {
     out.same_first = static_cast<int>(first_from(start) - path_.begin());
     out.same_last = static_cast<int>(path_.end() - first_from(end));
   }
-  // The node before a node, on the best way to it: back-pointers, and for an open node its best
-  // term.
+  // The node before a node on the best path to it: by back-pointers, and for an open node by its
+  // best term.
   Node before(const Node& node) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(node.at) * g_.stride + node.state;
     if (node.kind == NodeKind::kBegun) return {NodeKind::kClosed, node.at, back_.previous[at]};
@@ -297,11 +300,11 @@ class Without {
   bool possible_ = false;
   std::unique_ptr<Walk> walk_;
   std::vector<double> rest_;  // [nodes]
-  std::vector<Node> next_;    // [nodes] on the best way on
+  std::vector<Node> next_;    // [nodes] the next node on the best path to the end
   std::vector<Way> best_;     // [segments]
   std::vector<LabelledSegment> path_;
-  std::vector<std::int32_t> on_path_;               // [T + 1] state of the best path, -1: none
-  std::vector<std::vector<std::int32_t>> parents_;  // [token][Q] inside a run of tags
+  std::vector<std::int32_t> on_path_;               // [T + 1] state of the best path, or -1
+  std::vector<std::vector<std::int32_t>> parents_;  // [t - start][Q] previous state, of leave_run
   std::vector<Term> terms_;
 };
 
@@ -313,7 +316,7 @@ std::vector<LabelledSegment> joined_to(const Detour& detour,
   return whole;
 }
 
-// The segments of a segmentation that a path does not have.
+// The difference between a whole segmentation and a path.
 Detour difference(std::vector<LabelledSegment> whole, const std::vector<LabelledSegment>& path) {
   auto same = [](const LabelledSegment& a, const LabelledSegment& b) {
     return a.start == b.start && a.end == b.end && a.label == b.label;
@@ -329,8 +332,9 @@ Detour difference(std::vector<LabelledSegment> whole, const std::vector<Labelled
   return out;
 }
 
-// Answers for some of the segments, under limits on occurrences.  Together they would need many
-// limits tracked, each alone only a few.
+// The answers for the segments `asked`, under limits on occurrences.  To answer all of them
+// together might need many limits to be tracked, but each alone needs only a few; so those that
+// need more than kTogether are answered one by one.
 void within_limits(const Problem& problem, Method method, Workspace& work, const Reading& reading,
                    const std::vector<LabelledSegment>& path,
                    const std::vector<LabelledSegment>& segments, const std::vector<int>& asked,

@@ -1,25 +1,26 @@
-// The best segmentation that does not contain a segment, for each of some segments.
+// For each of several segments, the best segmentation that does not contain it.
 //
-// The rows of the best sweep are the nodes of an acyclic graph (walk.hpp).  A term of a node loses
+// The entries of the rows of the best sweep are the nodes of an acyclic graph (walk.hpp).  Compared
+// with the best path from the start to a node, a path through one of its terms loses
 //
 //   loss(term) = most(node) - value(term)  >=  0
 //
-// against the best way to the node.  One search from the final node, by growing loss, finds
+// One search from the final node, in ascending order of loss, finds
 //
-//   rest(node) = least loss of any way on from the node to the end
+//   rest(node) = least loss of any path from the node to the end
 //
-// so that the best segmentation that uses a term from u to v loses loss(term) + rest(v), as the
-// best way to u loses nothing.  A segmentation avoids the segment [s, e) with label y in one of two
-// ways.
+// The best segmentation that uses a term from u to v then loses loss(term) + rest(v), since the
+// best path from the start to u loses nothing.  There are two cases in which a segmentation does
+// not contain the segment [s, e) with label y:
 //
-//   1. No segment with label y begins at s.  Then the path has a term that passes over token s and
-//      is not from the start of such a segment; the cheapest of them is found by the search itself.
+//   1. No segment with label y begins at s.  Then the path has a term that covers token s and does
+//      not come from the start of such a segment.  The search itself finds the cheapest such term.
 //   2. One does, but ends elsewhere.  Then the path follows the segment for some tokens and leaves
-//      it: a small recursion over the nodes inside the segment, and all segments together are not
-//      longer than the sequence.
+//      it.  A small recursion over the nodes inside the segment finds the cheapest place to leave.
+//      The segments are disjoint, so together they are not longer than the sequence.
 //
-// In a chain, whose segments are spelled by tags, (1) is about the pair of tags at the boundary s,
-// and (2) about pairs of tags inside the segment and at its end.
+// In a chain, whose segments are spelled by tags, case 1 concerns the pair of tags at the boundary
+// s, and case 2 the pairs of tags inside the segment and at its end.
 #pragma once
 
 #include <vector>
@@ -29,17 +30,17 @@
 
 namespace caesura {
 
-// How an answer differs from a given path: it has the same first and last segments, and others
-// between them.
+// The difference between an answer and a given path: the answer has the first `same_first` and the
+// last `same_last` segments of the path, and `segments` between them.
 struct Detour {
   bool possible = false;
   int same_first = 0, same_last = 0;
   std::vector<LabelledSegment> segments;
 };
 
-// path: a whole segmentation, best the best one.  segments: sorted and disjoint, with labels of the
-// reading; a path contains one where it reads so.  Throws TooLarge where too many limits would have
-// to be tracked.
+// For each of `segments`, the best segmentation without it, as the difference from `path`, a whole
+// segmentation.  segments: sorted and disjoint, with labels of the reading; a segmentation contains
+// one if its reading does.  Throws TooLarge if too many limits would have to be tracked.
 std::vector<Detour> answer_without(const Problem&, Method, Workspace&, const Reading& reading,
                                    const std::vector<LabelledSegment>& path,
                                    const std::vector<LabelledSegment>& segments);

@@ -1,5 +1,5 @@
-// Random span graphs and batches through every kernel, for the sanitizers: memory, undefined
-// behaviour, threads.  The numbers are tested thoroughly from Python; here ln Z is compared with
+// Runs random span graphs and batches through every kernel, for the address, undefined behaviour
+// and thread sanitizers.  The results are tested thoroughly from Python; here ln Z is compared with
 // the list of all paths, and the other answers with each other.
 
 #include <algorithm>
@@ -158,7 +158,7 @@ void test_batch(int seed) {
   out.log_z = counted.data();
   out.tokens = counts.data();
   batch.posterior(2, out);
-  // Two kernels may have computed them: equal up to rounding.
+  // Different kernels may have computed the two, so they are equal only up to rounding.
   const double rounding = sizeof(Real) == 4 ? 1e-6 : 1e-12;
   for (int b = 0; b < in.B; ++b) {
     const double one = log_z[b], other = counted[b];

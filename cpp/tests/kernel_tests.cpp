@@ -1,6 +1,6 @@
-// Random small problems through every kernel, for the sanitizers: memory, undefined behaviour,
-// threads. The numbers are tested thoroughly from Python; here ln Z is checked against enumeration,
-// and the other answers against ln Z and each other.
+// Runs random small problems through every kernel, for the address, undefined behaviour and thread
+// sanitizers.  The results are tested thoroughly from Python; here ln Z is checked against
+// enumeration, and the other answers against ln Z and each other.
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +138,7 @@ class Maker {
   std::mt19937 random_;
 };
 
-// ln of the sum of exp(score) over all segmentations, one by one; and the best score.
+// Appends the scores of all segmentations that begin with the segments `so_far`.
 void enumerate(const Problem& problem, std::vector<LabelledSegment>& so_far,
                std::vector<double>& scores) {
   const int T = problem.input().T;
@@ -181,8 +181,8 @@ void check_posterior(const Problem& problem, const Posterior& p, int seed) {
   (void)problem;
 }
 
-// The best segmentation without each segment of the best one: the first of the ranked that lacks
-// it.
+// For each segment of the best segmentation, the best one without it must be the first of all
+// ranked segmentations that does not contain it.
 void check_without(const Problem& problem, Method method, const std::vector<Answer>& ranked,
                    int seed) {
   Reading reading;
@@ -211,7 +211,7 @@ void check_without(const Problem& problem, Method method, const std::vector<Answ
   }
 }
 
-// All segmentations that tags B, I, O of one label spell weigh ln Z together.
+// The weights of all segmentations that the tags B, I and O of one label spell must add up to Z.
 void check_spelled(int seed) {
   Maker maker(seed);
   const Made made = maker.make_chain(1 + maker.below(8), 3);
@@ -274,7 +274,7 @@ void check_problem(int seed) {
   }
 }
 
-// Many chains on threads: the same bits as on one.
+// Chains must have bitwise the same ln Z on any number of threads.
 void check_threads() {
   Maker maker(7);
   std::vector<Made> chains;

@@ -1,6 +1,6 @@
-// Random small corpora through encoding and learning, for the sanitizers.  The numbers are tested
-// thoroughly from Python; here the gradient is checked against differences of the objective, one
-// thread against several, and single precision against double.
+// Runs random small corpora through encoding and learning, for the sanitizers.  The results are
+// tested thoroughly from Python; here the gradient is checked against finite differences of the
+// objective, one thread against several, and single precision against double.
 
 #include <algorithm>
 #include <cmath>
@@ -153,7 +153,8 @@ void check_case(int seed, int order) {
   check(std::isfinite(one.loss(one.w, &gradient)), "large weights", seed);
 }
 
-// Two passes of each learner with each loss: the dual is never above the objective.
+// Runs a few passes of each learner with each of its losses.  The dual must not exceed the
+// objective.
 void check_margins(int seed, int order) {
   Case one(seed, 1 + seed % 4, order);
   const int n = one.corpus.n_sequences(), size = static_cast<int>(one.w.size());
@@ -211,7 +212,8 @@ void check_margins(int seed, int order) {
   }
 }
 
-// Enough sequences for several shards: the same bits on any number of threads.
+// With enough sequences for several shards, the loss and the gradient must be bitwise the same on
+// any number of threads.
 void check_threads(int order) {
   Case many(7, order > 1 ? 2000 : 20000, order);
   std::vector<double> first, second;

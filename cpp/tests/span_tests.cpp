@@ -1,5 +1,5 @@
-// Features that look back: keys, the agenda, perceptron and log-likelihood, for the sanitizers.
-// What they compute is tested from Python, against enumeration.
+// Runs models with features of previous segments through the search, the perceptron and the
+// log-likelihood, for the sanitizers.  The results are tested from Python against enumeration.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ void check(bool ok, const char* what) {
   std::exit(1);
 }
 
-// Sequences of random tokens from a small alphabet, in two columns, some with features that fire.
+// Random sequences with two columns of few values, and one firing for each token.
 SpanCorpus make_corpus(std::mt19937& random) {
   SpanCorpus corpus;
   corpus.columns.resize(2);

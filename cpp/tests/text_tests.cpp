@@ -1,4 +1,4 @@
-// Text kernels without Python, with ASCII character tables, for the sanitizers.
+// Tests the text kernels without Python, with character tables of ASCII, for the sanitizers.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,8 @@ void check(bool good, const char* what) {
   std::exit(1);
 }
 
-// Letters, digits and white space of ASCII; case folding; all other characters are punctuation.
+// A page of character properties: the letters, digits and white space of ASCII, with case folding;
+// all other characters are punctuation.
 std::unique_ptr<CharacterPage> ascii_page(int number) {
   auto page = std::make_unique<CharacterPage>();
   for (int k = 0; k < 256; ++k) {
@@ -168,7 +169,7 @@ void test_firings() {
         "places");
 }
 
-// With the entries "aab b" and 80 times "a".
+// Similarity to two entries: "aab b", and 80 times "a".
 void test_similar() {
   SimilarEntries::Texts texts{{0, 0, 1, 2, 1}, {0, 5, 85}};
   texts.characters.resize(85, 0);
