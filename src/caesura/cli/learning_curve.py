@@ -26,7 +26,7 @@ from caesura.evaluation import segment_counts
 
 __all__ = ["learning_curve"]
 
-HALVINGS = 4  # training sizes below the full size
+HALVINGS = 4  # number of training sizes below the full one
 HELD_OUT = 0.2  # share of the data held out if no test data is given
 LEAST = 5  # minimum number of training sequences
 

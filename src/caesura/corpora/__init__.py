@@ -80,7 +80,7 @@ _FORMATS = {
 
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
 _NAMES = f"{', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
-OTHER_FORMAT = f"pass format={_NAMES}"  # remedy of errors
+OTHER_FORMAT = f"pass format={_NAMES}"  # remedy in errors
 """The names of the formats."""
 
 

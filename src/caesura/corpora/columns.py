@@ -35,7 +35,7 @@ __all__ = [
 
 TEXT = "text"
 BETWEEN = " | "
-NAME_TEXT = "name it with text='...'"  # remedies of errors
+NAME_TEXT = "name it with text='...'"  # remedies in errors
 NAME_LABELS = "name the labels without it, with labels=['...']"
 SAMPLE = 100  # rows from which the roles of columns are chosen
 _MOST_CELLS = 200_000  # maximum number of cells in the sample

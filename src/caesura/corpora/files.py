@@ -39,7 +39,7 @@ __all__ = [
     "writing",
 ]
 
-OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # remedy of errors
+OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # remedy in errors
 Name = str | os.PathLike[str]  # a file name; "-" is the standard input or output
 
 

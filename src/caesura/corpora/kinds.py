@@ -38,7 +38,7 @@ __all__ += ["settled", "united"]
 Kind = str
 EMPTY = "empty"
 DIGITS = 38  # of decimals: the limit of DuckDB, and of Parquet with 128 bits
-LARGEST = 2**63 - 1  # the largest integer of databases
+LARGEST = 2**63 - 1  # the largest integer in databases
 INTEGER_DIGITS = 19
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _EXACT = Context(prec=DIGITS)

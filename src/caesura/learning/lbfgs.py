@@ -152,8 +152,7 @@ class LBFGS:
         self.n_threads = threads_of(n_threads)
         self._penalties: tuple[Floats, Floats] | None = None
 
-    # -- sizes and settings
-    # ----------------------------------------------------------------------------
+    # -- sizes and settings ------------------------------------------------------------------------
 
     def settings(self, n: int) -> dict[str, Any]:
         """Return the settings that a state depends on, for comparison before resuming."""
@@ -170,8 +169,7 @@ class LBFGS:
         """Return the bytes that the pairs of n weights take."""
         return self.n_pairs(n) * 2 * n * _kind_of_rows(n).itemsize
 
-    # -- iterations
-    # ------------------------------------------------------------------------------------
+    # -- iterations --------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> State:
         """Return the state at the initial weights; evaluates the objective once."""
@@ -196,7 +194,7 @@ class LBFGS:
             state = state._replace(s=tuple(s), y=tuple(y), products=_products(s, y, self.n_threads))
         point, tried = self._search(state)
         evaluations = state.evaluations + tried
-        if point is None and state.s:  # discard pairs that yield a useless direction
+        if point is None and state.s:  # the pairs may mislead: retry without them
             state = state._replace(s=(), y=(), products=NO_PRODUCTS)
             point, tried = self._search(state)
             evaluations += tried
@@ -266,8 +264,7 @@ class LBFGS:
         products = _with_newest(state.products[:, keep:, keep:], *pairs, self.n_threads)
         return state._replace(s=pairs[0], y=pairs[1], products=products)
 
-    # -- stopping criteria
-    # -----------------------------------------------------------------------------
+    # -- stopping criteria -------------------------------------------------------------------------
 
     def _judged(self, state: State, before: State) -> State:
         """Return the state with the objective recorded, and the status if converged."""

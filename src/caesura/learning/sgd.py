@@ -168,8 +168,7 @@ class SGD:
             "c2": c2,
         }
 
-    # -- epochs
-    # ----------------------------------------------------------------------------------------
+    # -- epochs ------------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> EpochState:
         """Return the initial state; calibrates the learning rate if none is given."""
@@ -247,8 +246,7 @@ class SGD:
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state
 
-    # -- methods that AdaGrad overrides
-    # ----------------------------------------------------------------
+    # -- methods that AdaGrad overrides ------------------------------------------------------------
 
     _squares: ClassVar[bool] = False
 
@@ -265,8 +263,7 @@ class SGD:
             w -= 2.0 * step / self._total * c2 * w
         w -= step / size * gradient
 
-    # -- calibration of the learning rate
-    # --------------------------------------------------------------
+    # -- calibration of the learning rate ----------------------------------------------------------
 
     def _calibrated(self, state: EpochState, random: np.random.Generator) -> EpochState:
         """Return the state with the rate that lowers the objective most in one epoch on a sample.
@@ -300,8 +297,7 @@ class SGD:
         cost = _penalty(w, c1, c2, self.n_threads) * len(sample) / self._total
         return value + cost if math.isfinite(value + cost) else math.inf
 
-    # -- stopping criteria
-    # -----------------------------------------------------------------------------
+    # -- stopping criteria -------------------------------------------------------------------------
 
     def _judged(self, state: EpochState) -> EpochState:
         recent = state.recent[-self.period :]

@@ -90,7 +90,7 @@ class Estimator(Parameters):
     calibration_: Calibration | None = None  # set by `calibrate`
     margin_: bool = False  # whether the scores are not log-probabilities
     approximate_: bool = False  # whether `fit_parts` averaged weights over parts
-    temperature_: float | None = None  # by which the scores have been divided since
+    temperature_: float | None = None  # by which `calibrate` divided margin scores
     _cutter: str = "words"  # tokeniser chosen by `fit` if none is given
     _online: Any = None  # state of `partial_fit` between calls
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None

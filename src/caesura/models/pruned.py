@@ -225,8 +225,7 @@ class PrunedSemiCRF(Parameters):
         number = {label: k for k, label in enumerate(self.labels_, 1)}
         return pooled(documents, seen, kept, number, self.features, self.vocabulary_, grow)
 
-    # -- weights: attributes (A, Y + 2), log-odds (Y + 2), labels (Y + 2), transitions (Y + 2, Y +
-    # 2) --
+    # -- weights: attributes (A, Y + 2), log-odds and labels (Y + 2), transitions (Y + 2, Y + 2) --
 
     def _parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         Y, A = len(self.labels_) + 2, len(self.vocabulary_)

@@ -26,7 +26,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["Item", "ItemList", "items_of", "read_pages"]
 
 LONGEST_ITEM = 60  # tokens; longer ones are prose, not list items
-LAYOUT, SOME = 0.9, 0.3  # share of the items with a token from which it is layout, or common
+LAYOUT, SOME = 0.9, 0.3  # tokens in this share of the items are layout, or at least not rare
 DEEPEST = 100  # maximum nesting of elements, doubled for lists; deeper ones are closed at once
 NONE = "-"  # stands for no tag
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"}

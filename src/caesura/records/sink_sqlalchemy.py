@@ -156,7 +156,8 @@ class SQLAlchemySink:
                     return run()
                 except self._errors as error:
                     cause = getattr(error, "orig", None) or error
-                    said = f"{type(cause).__name__}: {cause}"  # in MySQL, the message tells
+                    # For MySQL, the conflict is named in the message.
+                    said = f"{type(cause).__name__}: {cause}"
                     if attempt == ATTEMPTS - 1 or not _CONFLICT.search(said):
                         raise
                 time.sleep(PAUSE * 2**attempt)
