@@ -44,7 +44,7 @@ class Value(NamedTuple):
     text: str  # as in the source
     start: int  # character offset in the source
     end: int
-    probability: float | None  # of being exactly right; None if the model gives none
+    probability: float | None  # probability that it is exactly right; None if the model gives none
     value: Any  # the normalised text; None if the normaliser found no value in it
 
 

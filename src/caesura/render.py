@@ -51,7 +51,7 @@ PALETTE = (
     (200, "#ff00d7"),
 )
 MOST_TEXT = 44  # columns of a table for the text of a segment
-MOST_ROWS, MOST_COLUMNS = 24, 80  # of a heat map
+MOST_ROWS, MOST_COLUMNS = 24, 80  # maximum size of a heat map
 MOST_STRONG = 10  # potentials in a list of the strongest
 BAR = 10  # width of a bar, in columns
 INHERIT = "color:inherit"  # without it, tables are black on black in some notebooks

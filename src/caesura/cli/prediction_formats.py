@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
     document: Document
     segments: Sequence[Segment]
-    probabilities: Sequence[float] | None = None  # of each segment
+    probabilities: Sequence[float] | None = None  # of `segments`
     calibrated: bool = False
     n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # n best, with probabilities
 
@@ -47,7 +47,7 @@ class Style(NamedTuple):
     sure: bool = False  # whether probabilities were requested
     colour: bool = False
     width: int = 10**9  # width of lines of text
-    columns: Callable[[], Columns | None] = lambda: None  # of the input, once reading has begun
+    columns: Callable[[], Columns | None] = lambda: None  # columns of the input, once it is read
     carries: bool = True  # whether sequences of the input may have carried columns
     normalise: Mapping[str, Normaliser] | None = None  # normaliser by label, if values are wanted
     flag_below: float | None = None  # tables list the fields below this probability

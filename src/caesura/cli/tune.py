@@ -85,7 +85,7 @@ class Result(NamedTuple):
     """One combination of settings and its scores."""
 
     choices: Choices
-    total: Score  # over all folds
+    total: Score  # counts over all folds
     folds: list[float]  # F1 of each fold
 
     @property

@@ -58,7 +58,7 @@ class Columns(NamedTuple):
     text: title (guessed); labels: brand; carried along: id
     """
 
-    names: tuple[str, ...]  # of all columns, in order
+    names: tuple[str, ...]  # names of all columns, in order
     text: str | None  # if None, the text is the cells of the labels, joined
     labels: tuple[str, ...]  # columns with segments, in order
     guessed: bool = False  # whether the text column was neither given nor named text

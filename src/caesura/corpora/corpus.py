@@ -99,7 +99,7 @@ class Tally(Alignment):
         self.documents = self.n_skipped = self.cut = self.lost = 0
         self.discontinuous = self.relations = self.n_repeated = 0
         self.repeated_at: list[str] = []
-        self.place = ""  # of the current row, for messages
+        self.place = ""  # place of the current row, for messages
         self.skipped: list[str] = []
         self.skipped_at: list[int] = []
         self.damaged: str | None = None

@@ -53,8 +53,8 @@ class Learnt(NamedTuple):
 
     model: SemiCRF | ChainCRF
     seconds: float
-    records: Report  # on unseen records
-    styles: Report  # on unseen records in unseen styles
+    records: Report  # scores on unseen records
+    styles: Report  # scores on unseen records in unseen styles
 
 
 class Field(NamedTuple):

@@ -38,7 +38,7 @@ class Finder:
         self._ids = _kernels.Interner()
         if loose:
             self._ids.ids([""], True)  # key 0, which the kernels skip: punctuation only
-        kept: dict[tuple[str, ...], int] = {}  # entries that differ only in case are merged
+        kept: dict[tuple[str, ...], int] = {}  # entries with equal keys are merged
         for payload, entry in enumerate(lexicon.entries):
             keys = tuple(key for key in map(self._key, entry) if key or not loose)
             if keys and keys not in kept:

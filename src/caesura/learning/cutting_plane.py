@@ -63,7 +63,7 @@ class CutState(NamedTuple):
     offsets: Floats  # (k,) the offset a of each plane
     gram: Floats  # (k, k) g . g' / (2 c2)
     idle: npt.NDArray[np.int64]  # (k,) iterations since each plane was active
-    objective: float  # of `best`
+    objective: float  # objective of `best`
     gap: float | None
     gradient_norm: float  # NaN
     n_active: int

@@ -31,7 +31,7 @@ class DualRule(NamedTuple):
     """
 
     log: bool  # log loss, not hinge losses
-    c2: Floats  # one number, or one for each weight
+    c2: Floats  # penalty: one number, or one for each weight
     eta: float  # size of the first step of each sequence
 
 
@@ -53,7 +53,7 @@ class DualState(NamedTuple):
     mean: Floats  # (n,) average of the weights after each pass; empty for the log loss
     best: Floats  # (n,) weights or average with the lowest objective so far
     bound: float  # the highest value of the dual so far
-    objective: float  # of `best`
+    objective: float  # objective of `best`
     gap: float | None  # objective - bound
     gradient_norm: float  # NaN
     n_active: int

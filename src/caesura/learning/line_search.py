@@ -25,7 +25,7 @@ class Point(NamedTuple):
     promise: float  # change of the objective up to here, predicted by the initial slope; negative
     w: Floats
     gradient: Floats  # including the gradient of c2 |w|^2
-    norm: float  # of the gradient, or of the pseudo-gradient
+    norm: float  # norm of the gradient, or of the pseudo-gradient
     w_norm: float
     n_active: int
 

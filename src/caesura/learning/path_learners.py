@@ -45,8 +45,8 @@ class PathRule(NamedTuple):
     pa_type: int = 1
     c: float = 1.0  # aggressiveness: limits passive-aggressive steps
     by_errors: bool = True  # whether their margin without a loss is sqrt(wrong tokens), else 1
-    r: float = 1.0  # of AROW
-    c2: Floats = NONE  # of the SVM: one number, or one for each weight
+    r: float = 1.0  # regularisation of AROW
+    c2: Floats = NONE  # penalty of the SVM: one number, or one for each weight
 
 
 class PathState(NamedTuple):

@@ -52,8 +52,8 @@ class Labelling(NamedTuple):
 
     structure: Structure
     labels: tuple[str, ...]  # segment labels, without the outside label
-    scheme: str | None  # of the states, if they are tags
-    found: str | None  # of the tags in y
+    scheme: str | None  # tag scheme of the states, if they are tags
+    found: str | None  # tag scheme of y
 
 
 class Fitted(NamedTuple):
@@ -61,7 +61,7 @@ class Fitted(NamedTuple):
 
     structure: Structure
     labels: tuple[str, ...]  # segment labels, without the outside label
-    scheme: str | None  # of the states, if they are tags
+    scheme: str | None  # tag scheme of the states, if they are tags
     encoder: Encoder
     parameters: _kernels.Parameters
     w: Floats

@@ -163,8 +163,8 @@ class _Mention(NamedTuple):
     text: str
     fields: dict[str, str]
     entity: int  # index of its entity
-    probability: float  # of the segmentation
-    log_odds: float  # of the link; 0 for a new entity
+    probability: float  # probability of the segmentation
+    log_odds: float  # log-odds of the link; 0 for a new entity
 
 
 class _Known:

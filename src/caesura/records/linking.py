@@ -63,9 +63,9 @@ class ReadRecord(NamedTuple):
     """
 
     fields: dict[str, str]
-    log_probability: float  # of the chosen segmentation
+    log_probability: float  # log-probability of the chosen segmentation
     entity: int | None  # index of the matching record; None for a new one
-    log_odds: float  # of the match; 0 without one
+    log_odds: float  # log-odds of the match; 0 without one
 
 
 class Linker:

@@ -80,7 +80,7 @@ class Mark(NamedTuple):
 
     source: str  # name of the input
     records: int = 0  # number of its records that are stored
-    digest: str = ""  # of the ids of these records, in order
+    digest: str = ""  # hash of the ids of these records, in order
     rows: int = 0  # number of their rows
     finished: bool = False  # whether the whole input is stored
     mixed: bool = False  # whether there may be rows of an earlier state of the input

@@ -23,7 +23,7 @@ from caesura.segments import Segment
 
 __all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
 
-Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
+Spans = tuple[tuple[int, int], ...]  # the segments of one label, in order
 SURE = 1e-12  # smaller probabilities count as rounding errors
 SEVERAL = 10  # factor on min_probability for values of several segments, which cost more to compute
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values

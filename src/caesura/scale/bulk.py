@@ -93,7 +93,7 @@ class _Job(NamedTuple):
 
     piece: Piece
     output: str
-    options: Mapping[str, Any]  # of the reader
+    options: Mapping[str, Any]  # options of the corpus reader
 
 
 class _Task(NamedTuple):

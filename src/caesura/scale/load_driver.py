@@ -26,7 +26,7 @@ class File:
     def __init__(self, path: str, source: str, form: str, pieces: list[Piece]) -> None:
         self.path, self.source, self.form, self.pieces = path, source, form, pieces
         self.looks: list[Look] = []
-        self.survey = Survey()  # of all pieces
+        self.survey = Survey()  # survey of all pieces
         self.run: Run | None = None
         self.done = 0, 0  # number of stored pieces, and of stored batches of the next one
         self.quarantined = 0

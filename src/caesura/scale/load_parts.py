@@ -39,7 +39,7 @@ class Batch(NamedTuple):
 
     records: int
     rows: int
-    digest: str  # of the ids of the records
+    digest: str  # hash of the ids of the records
     repeated: int  # strings with the id of an earlier one in the batch
 
 
@@ -97,8 +97,8 @@ class RowJob(NamedTuple):
     form: str
     stamp: Stamp
     first: int  # number of its first record
-    own: Survey  # of the piece
-    survey: Survey  # of all pieces of all files, with the text column of the piece's file
+    own: Survey  # survey of the piece
+    survey: Survey  # survey of all pieces of all files, with the text column of the piece's file
 
 
 def remembered(task: LookTask, item: tuple[Piece, str, str]) -> Look | None:

@@ -78,7 +78,7 @@ class LoadManifest(NamedTuple):
 
     into: str
     table: str
-    folder: str  # of the parts
+    folder: str  # the folder with the parts
     files: tuple[LoadedFile, ...]
     seconds: float
 

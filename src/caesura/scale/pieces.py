@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     """
 
     path: str
-    state: Mapping[str, Any] | None  # of the file; None if it cannot be found
+    state: Mapping[str, Any] | None  # state of the file; None if it cannot be found
     number: int = 0
     first: int = 0  # first byte or row group
     last: int | None = None  # one past the last; None for the whole file

@@ -18,7 +18,7 @@ class Limits(NamedTuple):
 
     body: int = 4 * 2**20  # bytes of a request body, or of one line of a stream
     texts: int = 1000
-    characters: int = 20_000  # of one text
+    characters: int = 20_000  # characters in one text
     n_best: int = 100
     seconds: float = 30.0  # for one answer, and for the arrival of a request body
     waiting: int = 256  # maximum number of running and waiting requests

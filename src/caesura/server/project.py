@@ -107,7 +107,7 @@ class Project:
             *self.drafts.values(),
         ):
             self._learn_labels(segment.label for segment in segments)
-        self.changed = True  # since the last export
+        self.changed = True  # whether anything changed since the last export
 
     # -- reading --------------------------------------------------------------------------------
 
