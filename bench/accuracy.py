@@ -42,15 +42,15 @@ from caesura.features import (
 Documents = list[caesura.Document]
 Model = caesura.ChainCRF | caesura.SemiCRF | Peer
 PEER = "python-crfsuite, BIO"
-GRID = ((0.0, 0.3), (0.05, 0.01), (0.2, 0.05))  # c1, c2
+GRID = ((0.0, 0.3), (0.05, 0.01), (0.2, 0.05))  # candidates of (c1, c2)
 
 
 class Task(NamedTuple):
     train: Documents
     test: Documents
-    models: dict[str, Model]  # with what was chosen
+    models: dict[str, Model]  # with their chosen settings
     peer: Peer
-    splits: list[tuple[Documents, Documents]]  # where c1 and c2 are chosen; none: they are not
+    splits: list[tuple[Documents, Documents]]  # to choose c1 and c2 on; empty if they are fixed
 
 
 def options(**more: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def folds(documents: Documents, k: int = 3) -> list[tuple[Documents, Documents]]
     ]
 
 
-# -- the tasks -------------------------------------------------------------------------------------
+# -- tasks -----------------------------------------------------------------------------------------
 
 
 def conll(data: Path) -> Task:
@@ -200,7 +200,7 @@ def usaddress(data: Path) -> Task:
 TASKS = {"conll": conll, "cora": cora, "ncbi": ncbi, "pku": pku, "usaddress": usaddress}
 
 
-# -- choosing and measuring ------------------------------------------------------------------------
+# -- choice of penalties and measurement -----------------------------------------------------------
 
 
 def f1(documents: Sequence[caesura.Document], predicted: Sequence[Any]) -> float:

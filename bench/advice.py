@@ -27,7 +27,7 @@ from caesura.cli.advice import advise
 from caesura.features import PRESETS, preset
 
 Splits = list[tuple[Documents, Documents]]
-NEAR = 0.5  # F1
+NEAR = 0.5  # in F1
 
 
 def held_out(folder: str, train: str, dev: str, every: int) -> Callable[[Path], Splits]:

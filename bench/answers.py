@@ -65,7 +65,7 @@ def rates(calls: dict[str, Call], batch: Callable[[], list[Any]], rounds: int) -
             call(items)
             rate = len(items) / (time.thread_time() - start)
             gc.enable()
-            rated[name] += [rate] if k else []  # the first round warms up
+            rated[name] += [rate] if k else []  # the first round is a warm-up
     return {name: statistics.median(each) for name, each in rated.items()}
 
 

@@ -42,7 +42,7 @@ def _halves(bag: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return bag[: len(bag) // 2], bag[len(bag) // 2 :]
 
 
-# What one token looks like in each form, made of its list of strings.
+# The forms of one token, made from its list of strings.
 FORMS: dict[str, Callable[[list[str]], Any]] = {
     "list of strings": lambda bag: bag,
     "tuple of strings": tuple,

@@ -31,7 +31,7 @@ from timing import table
 Call = Callable[[], float]
 Cases = Iterator[tuple[str, Call]]
 
-# -- the cases, in the interpreter that is measured ------------------------------------------------
+# -- cases, run in the interpreter that is measured ------------------------------------------------
 
 
 def corpora(data: Path, most: int | None) -> Cases:
@@ -238,7 +238,7 @@ def serve(data: Path, models: Path, quick: bool, only: str) -> None:
         print(json.dumps(least(cases[json.loads(line)])), flush=True)
 
 
-# -- both of them ----------------------------------------------------------------------------------
+# -- comparison of two interpreters ----------------------------------------------------------------
 
 
 class Build:

@@ -35,7 +35,7 @@ from caesura.demo import citations
 from caesura.executors import Processes
 
 WORKERS = 2
-DISTINCT = 20_000  # strings, which come again and again
+DISTINCT = 20_000  # number of different strings, which are repeated
 
 
 def _made(place: Path, rows: int) -> tuple[Path, Path]:

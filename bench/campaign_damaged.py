@@ -56,7 +56,7 @@ def damaged(i: int, rng: random.Random) -> None:
             del content[at:]
         if len(content) < 200:
             break
-    place = persistence._CHECKSUM  # so that the damage gets further
+    place = persistence._CHECKSUM  # a valid checksum lets the damage get further
     if rng.random() < 0.7 and len(content) > place.stop:
         content[place] = persistence._checksum(bytes(content))
     with tempfile.TemporaryDirectory() as folder:

@@ -86,7 +86,7 @@ def kills(i: int, rng: random.Random) -> None:
     if model.exists():
         assert digest(model) == work.expected["whole.model"], "another model than undisturbed"
         model.unlink()
-        checkpoint.unlink(missing_ok=True)  # killed between the two
+        checkpoint.unlink(missing_ok=True)  # remains if the process was killed between the two
     else:
         assert not ended, "ended without a model"
     if i % 10 == 0:

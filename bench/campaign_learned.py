@@ -109,7 +109,7 @@ def objective(model: Any, train: list[caesura.Document], options: dict[str, Any]
         value -= caesura.log_probability(p, gold) if set(p.labels) >= {s.label for s in gold} else 0
     w = model.weights_
     value += options["c2"] * float(w @ w) + options["c1"] * float(np.abs(w).sum())
-    if not model.history_:  # there was nothing to learn: all weights are best at zero
+    if not model.history_:  # there was nothing to learn: zero weights are optimal
         assert not w.any(), "weights without an iteration"
         return
     final = model.history_[-1].objective

@@ -40,7 +40,7 @@ def main() -> None:
             assert abs(a.log_partition - b.log_partition) <= 1e-9 * abs(b.log_partition)
             assert np.abs(a.tokens - b.tokens).max() <= 1e-9
             assert np.abs(a.transitions - b.transitions).max() <= 1e-9 * T
-        # On the wall clock, so that the figures for one and two threads compare.
+        # Wall-clock time, so that the figures for one and two threads can be compared.
         one = wall_seconds(lambda chains=chains: caesura.marginals(chains, n_threads=1))  # type: ignore[misc]
         two = wall_seconds(lambda chains=chains: caesura.marginals(chains, n_threads=2))  # type: ignore[misc]
         log_z = best_seconds(lambda chains=chains: caesura.log_partition(chains, n_threads=1))  # type: ignore[misc]

@@ -38,7 +38,7 @@ Sentences = list[list[tuple[str, ...]]]
 class Run(NamedTuple):
     """The result of a client."""
 
-    training: float  # CPU seconds
+    training: float  # in CPU seconds
     tagging: float
     tags: list[list[str]]  # of the test sequences
     gold: list[list[str]]
@@ -85,7 +85,7 @@ def usaddress(library: Any, sources: Path, data: Path) -> Run:
     names = ("labeled.xml", "multi_word_state_addresses.xml", "us50_train_tagged.xml")
     train = labelled(module, [folder / name for name in names])
     synthetic = labelled(module, [folder / "synthetic_osm_data_xml.xml"])
-    # usaddress has no features of tokens without a letter or a digit.
+    # usaddress has no features for tokens without a letter or a digit.
     test = [one for one in synthetic if all(map(re.compile(r"[^\W_]").search, dict(one[1])))]
     return with_parserator(library, module, train, test[:2000])
 
@@ -119,7 +119,7 @@ def nltk(library: Any, sources: Path, data: Path) -> Run:
     train, test = ([[t[:2] for t in s] for s in sentences(data, f"{k}.txt")] for k in KINDS)
     tagger = crf.CRFTagger()
     with tempfile.TemporaryDirectory() as folder:
-        resources.path.append(folder)  # NLTK writes only into folders that are named there
+        resources.path.append(folder)  # NLTK only writes into folders listed there
         seconds, _ = timed(lambda: tagger.train(train[:3000], str(Path(folder, "model"))))
         words = [[token[0] for token in sentence] for sentence in test]
         tagging, found = timed(lambda: tagger.tag_sents(words))

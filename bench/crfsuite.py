@@ -85,7 +85,7 @@ def corpus(path: Path, sentences: int | None) -> tuple[Bags, Tags]:
     return X, y
 
 
-# -- the peer --------------------------------------------------------------------------------------
+# -- python-crfsuite -------------------------------------------------------------------------------
 
 
 class Peer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
@@ -95,7 +95,7 @@ class Peer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
         super().__init__("lbfgs", {"c2": 1.0, **params})
         self.between = between
         self.losses: list[float] = []
-        self.seconds: list[float] = []  # of an evaluation with its share of the optimiser
+        self.seconds: list[float] = []  # per evaluation, with its share of the optimiser
         self.trials = 1
         self.began = 0.0
 
@@ -181,7 +181,7 @@ def evaluations(X: Bags, y: Tags, folder: Path, results: Results) -> Seconds:
 
     def between() -> None:
         for precision, seconds in times.items():
-            for _ in range(2):  # the first finds the caches full of CRFsuite's data
+            for _ in range(2):  # the first run finds the caches full of CRFsuite's data
                 began = time.thread_time()
                 answer = objective.evaluate(w, None, precision, 1)
                 seconds.append(time.thread_time() - began)
@@ -214,7 +214,7 @@ def threads(X: Bags, y: Tags, results: Results) -> None:
     for name, precision in (("float64", False), ("single", True)):
         walls = [
             wall_seconds(lambda n=n, p=precision: objective.evaluate(w, None, p, n), 4)  # type: ignore[misc]
-            for n in 6 * (1, 2)  # by turns
+            for n in 6 * (1, 2)  # alternating
         ]
         one, two = min(walls[::2]), min(walls[1::2])
         same = objective.evaluate(w, None, precision, 2)
@@ -263,7 +263,7 @@ def epochs(X: Bags, y: Tags, folder: Path, results: Results) -> None:
     peer.train(str(folder / "l2sgd"))
     theirs = float(np.mean(peer.seconds))
     for name, (_, _, seconds) in runs.items():
-        mean = float(np.mean(seconds[1:]))  # the first epoch of both is left out
+        mean = float(np.mean(seconds[1:]))  # without the first epoch, in both
         results.faster(f"an epoch of SGD, {name}, mean", theirs, mean, 4.0, "ms")
 
 
@@ -370,7 +370,7 @@ def predictions(
     fitted = model._known
     w = weights_of(path, fitted)  # type: ignore[arg-type]
     mapped = caesura.ChainCRF(**OPTIONS)
-    from caesura.models.fitted import Fitted  # builds.py reads this file with old builds, too
+    from caesura.models.fitted import Fitted  # builds.py also imports this file with old builds
 
     mapped._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules)
     same = mapped.predict_tags(X, scheme=None)
@@ -419,9 +419,9 @@ def memory_here(who: str, data: Path, sentences: int | None) -> None:
                 model = caesura.ChainCRF(**OPTIONS, precision=who, max_iterations=15)
                 model.fit(X, y).save(path)
 
-        run(*few)  # what is imported late is not counted
+        run(*few)  # so that late imports are not counted
         gc.collect()
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
         before = resident("VmRSS")
         run(X, y)
     print(json.dumps(resident("VmHWM") - before))
@@ -472,7 +472,7 @@ def main() -> None:
             epochs(X, y, Path(name), results)
         print(table(["", "python-crfsuite", "caesura", "ratio", "target", "met"], results.rows))
         return
-    memory(arguments.data, sentences, grown)  # first: there is room for it
+    memory(arguments.data, sentences, grown)  # first, while there is enough memory
     X, y = corpus(arguments.data / "conll2000" / "train.txt", sentences)
     test = corpus(arguments.data / "conll2000" / "test.txt", sentences)
     print(f"{len(X)} sequences, {sum(map(len, X))} tokens; test {len(test[0])} sequences")

@@ -152,7 +152,7 @@ def drawn(task: Task, n: int, draw: int) -> str:
 def point(task: Task, n: int, draws: int, kept: dict[str, str]) -> Point:
     """Train on several draws of n examples, except those kept from an earlier run."""
     if n >= len(task.train):
-        draws = 1  # there is only one
+        draws = 1  # all draws would be the same
     point = Point(n, [], [])
     for draw in range(draws):
         where = f"  {task.name}, {n}, draw {draw + 1}"
@@ -164,7 +164,7 @@ def point(task: Task, n: int, draws: int, kept: dict[str, str]) -> Point:
     return point
 
 
-# -- what is shown ---------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------
 
 
 def mean(values: Sequence[float]) -> tuple[float, float]:
@@ -195,7 +195,7 @@ def plot(path: str, results: dict[str, list[Point]]) -> None:
         ):
             lists = [one.chain if name == "chain" else one.semi for one in points]
             middles, errors = zip(*map(mean, lists), strict=True)
-            x = [left * n for n in sizes]  # beside each other
+            x = [left * n for n in sizes]  # next to each other
             axis.errorbar(x, middles, np.nan_to_num(errors), fmt=style, ms=4, capsize=3,
                           color=colour, label=name)  # fmt: skip
         axis.set_xscale("log")

@@ -49,7 +49,7 @@ def example(document: Document) -> Example:
     return {"text": document.text, "spans": [tuple(span) for span in spans_of(document) or ()]}
 
 
-# -- changes ---------------------------------------------------------------------------------------
+# -- modifications of texts ------------------------------------------------------------------------
 
 
 def meets(before: str, after: str) -> bool:
@@ -102,7 +102,7 @@ CHANGES: dict[str, Callable[[list[Example]], list[Example]]] = {
 }
 
 
-# -- measuring -------------------------------------------------------------------------------------
+# -- measurement -----------------------------------------------------------------------------------
 
 
 def f1(examples: list[Example], model: Any) -> float:
@@ -131,7 +131,7 @@ def measured(examples: list[Example], folds: int) -> tuple[str, list[float], flo
     for k in range(folds):
         train = [one for i, one in enumerate(examples) if i % folds != k]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that another tokeniser was chosen
+            warnings.simplefilter("ignore")  # about the choice of another tokeniser
             model = caesura.SemiCRF(c2=1.0).fit(train)
         chosen = model.tokeniser_
         scores.append(f1(examples[k::folds], model))

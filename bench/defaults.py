@@ -41,7 +41,7 @@ from caesura.features import default_for, preset
 class Task(NamedTuple):
     preset: str
     read: Callable[[Path], Documents]
-    every: int = 1  # every n-th sequence is taken
+    every: int = 1  # use every n-th sequence
 
 
 def conll(folder: str, name: str, **options: Any) -> Callable[[Path], Documents]:

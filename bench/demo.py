@@ -17,22 +17,22 @@ from caesura.demo import HELD_OUT_STYLES, STYLES, citations, split
 from caesura.demo.trial import data, learn, lexicons
 from caesura.features import Lexicon, SegmentFeature, Template, preset
 
-# Each is held out once, with its own records; the others are learnt from.
+# Each group is held out once, with its own records; the other styles are trained on.
 HELD_OUT = (
     ("apa", "ieee", "plain"),
     ("chicago", "science", "abbrv"),
     ("harvard", "elsevier", "acm"),
     ("notes", "springer", "vancouver"),
 )
-PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.1, 0.1))  # c1, c2
+PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.1, 0.1))  # candidates of (c1, c2)
 
 
 class Rehearsal(NamedTuple):
     """Training data cut as the demonstration cuts all data."""
 
     train: list[Document]
-    records: list[Document]  # other records, the same styles
-    styles: list[Document]  # other records, other styles
+    records: list[Document]  # other records in the same styles
+    styles: list[Document]  # other records in other styles
     lexicons: list[Lexicon]
 
 

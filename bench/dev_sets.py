@@ -28,7 +28,7 @@ from caesura.demo.trial import data as demo_data
 from caesura.features import preset
 from caesura.models import development, model
 
-SIZES = {  # of development sets, and how often the data is shuffled
+SIZES = {  # sizes of development sets, and number of shuffles
     "Cora": ((20, 60), 3),
     "US addresses": ((30, 100), 2),
     "CoNLL-2000": ((30, 100), 1),

@@ -25,7 +25,7 @@ from caesura.neural.spans import SpanRepresentation
 
 CASES = ((16, 16), (32, 32), (128, 8), (512, 8), (512, 32))  # T, K
 LABELS = 4
-MOST_ARCS = 20_000  # that the plain path is asked to walk
+MOST_ARCS = 20_000  # maximum size of a graph for the plain implementation
 
 
 def spans(T: int, K: int, few: bool) -> Any:

@@ -112,13 +112,13 @@ PIECES = [
 class Outcome(NamedTuple):
     """The outcome of reading one damaged corpus."""
 
-    raised: bool  # by the strict reading
-    documents: int  # read by the other
-    skipped: int  # errors counted by the other
-    crash: Exception | None = None  # what should never come of it
+    raised: bool  # by the strict reader
+    documents: int  # number read by the lenient reader
+    skipped: int  # errors counted by the lenient reader
+    crash: Exception | None = None  # an unexpected exception
 
 
-# ---- whole corpora, to be damaged ---------------------------------------------------------------
+# ---- undamaged corpora --------------------------------------------------------------------------
 
 
 def documents() -> list[Document]:
@@ -240,7 +240,7 @@ def read_damaged(path: Path, format: str) -> Outcome:
     try:
         corpus = corpus or read(path, format, on_error="skip", align="strict")
         kept = list(corpus)
-    except InvalidInput:  # of the file as a whole
+    except InvalidInput:  # the file as a whole is unreadable
         assert error is not None
         return Outcome(True, 0, 1)
     notes = corpus.notes

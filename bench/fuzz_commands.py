@@ -24,7 +24,7 @@ from caesura import ChainCRF, SemiCRF, corpora, persistence
 from caesura.cli import app
 from caesura.features import Dictionary, Length, Lexicon, Text, edge, in_lexicon, shape, word
 
-SLOW = 60  # seconds of work that a command may take
+SLOW = 60  # maximum CPU seconds of a command
 OLD = b"what was there before\n"
 NUMBERS: list[Any] = [0, 1, -1, 2, 7, 255, 2**31 - 1, -(2**31), 2**31, 2**63, 10**30, 1e308]
 ODD: list[Any] = [*NUMBERS, 0.5, -0.0, None, True, False, "", "O", "x", "\x00", "words", [], {}]
@@ -44,10 +44,10 @@ class Ending(NamedTuple):
 
     command: str
     refused: bool = False
-    crash: BaseException | None = None  # what should never come of it
+    crash: BaseException | None = None  # an unexpected exception
 
 
-# ---- running ------------------------------------------------------------------------------------
+# ---- commands -----------------------------------------------------------------------------------
 
 
 def run(arguments: list[str]) -> Ran:
@@ -72,7 +72,7 @@ def check(ran: Ran, output: Path, before: bytes | None) -> None:
     assert "Traceback" not in ran.err, ran.err
     assert "error: unexpected" not in ran.err, ran.err
     lines = [line for line in ran.err.splitlines() if not line.startswith("warning: ")]
-    lines = [line for line in lines if ": text: " not in line]  # what columns were taken for
+    lines = [line for line in lines if ": text: " not in line]  # reports on the roles of columns
     if ran.code:
         assert len(lines) == 1, ran.err
         assert lines[0].startswith("caesura: error: "), ran.err
@@ -139,7 +139,7 @@ def damaged_model(content: bytes, path: Path, rng: random.Random, bytewise: Any)
         return bytes(bytewise(content, rng))
     if kind <= 2:
         return checked(bytewise(content, rng))
-    if kind == 3:  # bytes in the place of others, so that all lengths stay right
+    if kind == 3:  # overwrite or swap bytes, so that all lengths remain valid
         data = bytearray(content)
         size = 8 + int.from_bytes(content[:8], "little")
         for _ in range(rng.choice([1, 1, 2, 5])):

@@ -71,7 +71,7 @@ def send(port: int, content: bytes) -> str:
     except ConnectionError:
         return "closed"
     except TimeoutError:
-        return "waiting"  # for the rest of what Content-Length has promised
+        return "waiting"  # for the remaining bytes of Content-Length
     return answer.split(b" ", 2)[1].decode() if answer else "closed"
 
 

@@ -60,7 +60,7 @@ class Point(NamedTuple):
     seconds: dict[str, float]
 
 
-# -- the naive form --------------------------------------------------------------------------------
+# -- the naive implementation ----------------------------------------------------------------------
 
 
 def lean(document: caesura.Document) -> caesura.Document:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from caesura.inference.batch import Batch, batch_best, batch_posterior
 
 EPOCHS, BATCH, RATE = 30, 16, 3e-3
-PENALTY = 0.5  # of the squared weights of transitions and patterns, as sigma = 1
+PENALTY = 0.5  # on squared weights of transitions and patterns; sigma = 1
 LABELS = "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from kill_loads import Job, context, duration, trial
 from load_cases import KINDS, model, query, rows, texts
 
-KILLS = 4  # of one load, before it may end
+KILLS = 4  # kills of one load before it may finish
 
 
 def target(kind: str, folder: Path, number: int, server: str) -> str:

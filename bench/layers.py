@@ -30,7 +30,7 @@ ROW = "{:25}{:8}{:10.3f}{:9.1f}{:8.1f}{:8.0e}{:8.0e}{:6}"
 class Case(NamedTuple):
     name: str
     T: int
-    L: int  # 1: a chain
+    L: int  # 1 for a chain
     Y: int
     B: int = 8
 

@@ -34,8 +34,8 @@ from caesura.demo import addresses
 
 CORPORA = {"conll": "chain, BIOES", "cora": "semi", "ncbi": "chain, BIOES"}
 SHARE = {"conll": 10, "cora": 1, "ncbi": 7}  # settings are chosen on every n-th sequence
-MOST = {"cora": 60, "conll": 10, "ncbi": 15}  # passes of svm and eg, which are slow
-PLANES = 10  # times as many iterations of cutting-plane, each of which takes less
+MOST = {"cora": 60, "conll": 10, "ncbi": 15}  # maximum passes of svm and eg, which are slow
+PLANES = 10  # factor on these for cutting-plane, whose iterations are cheaper
 
 LIKELIHOOD = {"c2": (0.03, 0.3, 1.0)}
 MARGIN = {"c2": (0.1, 1.0)}
@@ -167,7 +167,7 @@ def main() -> None:
     if given.table is not None:
         tabulate(given.table)
         return
-    warnings.simplefilter("ignore")  # of runs that end before their gap has closed: it is printed
+    warnings.simplefilter("ignore")  # about runs that end with a gap, which is printed
     if given.gaps:
         gaps()
         return

@@ -115,7 +115,7 @@ def document(text: str, spans: Sequence[tuple[int, int, str]]) -> caesura.Docume
     return replace(made, segments=tuple(segments))
 
 
-# ---- what is measured ----------------------------------------------------------------------------
+# ---- measurement ---------------------------------------------------------------------------------
 
 
 def folds(entities: Sequence[int], count: int, seed: int) -> list[set[int]]:

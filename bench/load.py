@@ -101,7 +101,7 @@ class Watch:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.seconds: dict[str, float] = {}
-        self.clock, self.inside = clock, threading.local()  # of the methods that a method called
+        self.clock, self.inside = clock, threading.local()  # seconds spent in nested calls
 
     def over(self, owner: Any, method: str, part: str) -> None:
         """Count the time of a method; nested methods are counted separately."""

@@ -36,12 +36,12 @@ from caesura.neural import NeuralSegmenter, heads
 from caesura.neural.lattice import summed
 from caesura.neural.layers import SemiCRFLayer
 
-LENGTHS = (8, 32, 128, 512)  # longest segment in "growth"; texts are twice as long
+LENGTHS = (8, 32, 128, 512)  # longest segments in "growth"; texts are twice as long
 HIDDEN, LABELS, TEXTS = 32, ["a", "b", "c"], 4
 MODELS = ("chain", "overlapping", "bounded", "semi")
-SHORT = 20  # the bound of "bounded, 20"
+SHORT = 20  # the bound in "bounded, 20"
 SEEDS = (0, 1, 2)
-LONGEST = (10, 50, 200)  # in "synthetic"
+LONGEST = (10, 50, 200)  # longest segments in "synthetic"
 
 
 class Bounded(heads.OverlappingHead):
@@ -59,7 +59,7 @@ class Bounded(heads.OverlappingHead):
         tokens, parts = super().network_scores(states, extra)
         T, L = tokens.shape[1], self.longest
         later = torch.nn.functional.pad(parts["ends"], (0, 0, 0, L - 1))
-        ends = torch.stack([later[:, k : k + T] for k in range(L)], 2)  # of [t, t + k + 1)
+        ends = torch.stack([later[:, k : k + T] for k in range(L)], 2)  # ends of [t, t + k + 1)
         return summed(tokens, L) + parts["starts"][:, :, None] + ends, {}
 
     def _rows(self, gold: Any, lengths: Any) -> torch.Tensor:
@@ -94,7 +94,7 @@ class Segmenter(NeuralSegmenter):
         return network
 
 
-# -- a training step -------------------------------------------------------------------------------
+# -- cost of a training step -----------------------------------------------------------------------
 
 
 def step(model: str, longest: int) -> dict[str, float]:
@@ -118,7 +118,7 @@ def step(model: str, longest: int) -> dict[str, float]:
         cut = [[s for s in some if s.end <= size] for some in gold]
         head.loss(part, [size] * TEXTS, cut, None).mean().backward()
 
-    once(8)  # what is loaded at the first call
+    once(8)  # loads libraries
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times = []
     for _ in range(3):
@@ -190,7 +190,7 @@ def fitted(model: str, train: Any, test: Any, **more: Any) -> dict[str, float]:
     if kind != model:
         segmenter.bound = SHORT if model.endswith(str(SHORT)) else "observed"
     few = sorted(train, key=len)[:8]
-    NeuralSegmenter("chain", n_threads=1, **more | {"epochs": 1}).fit(few)  # what is loaded then
+    NeuralSegmenter("chain", n_threads=1, **more | {"epochs": 1}).fit(few)  # loads libraries
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     fit = segmenter.fit(train)

@@ -31,8 +31,8 @@ import caesura
 from caesura.features import attributes, first, last, preset
 from caesura.neural import NeuralSegmenter, segmenter
 
-WIDTH = {"wnut17": 8, "ncbi_disease": 10}  # longest segment, but for the chain
-SIZE = 384  # of the vectors
+WIDTH = {"wnut17": 8, "ncbi_disease": 10}  # longest segment, except for the chain
+SIZE = 384  # size of the vectors
 SUM, ENDS = {"representation": "sum"}, {"representation": "sum_ends"}  # of segments
 MODELS: dict[str, dict[str, Any]] = {
     "chain": {"model": "chain"},
@@ -60,14 +60,14 @@ COMMON: dict[str, Any] = {
 }
 FROZEN: dict[str, Any] = {"frozen": True, "epochs": 15, "patience": 3, "rate": 2e-3}
 TUNED: dict[str, Any] = {"frozen": False, "epochs": 3, "rate": 2e-3, "encoder_rate": 1e-4}
-PENALTIES = (0.1, 0.3, 1.0)  # c2 of "features"
+PENALTIES = (0.1, 0.3, 1.0)  # candidates of c2 for "features"
 WORDS: dict[str, Any] = {"word_size": 30, "character_size": 30}
 
 
 class Segmenter(NeuralSegmenter):
     """A segmenter that keeps the sizes of graphs."""
 
-    sizes: list[float]  # mean size of the graphs of a batch, spans and arcs, and of its sentences
+    sizes: list[float]  # mean size of the graphs in a batch, in spans and arcs
 
     def network_of(self, *given: Any) -> Any:
         network = super().network_of(*given)
@@ -96,7 +96,7 @@ def fitting(documents: Documents, longest: int) -> Documents:
     ]
 
 
-# -- what is run -----------------------------------------------------------------------------------
+# -- runs ------------------------------------------------------------------------------------------
 
 
 def plan(name: str) -> list[dict[str, Any]]:
@@ -236,7 +236,7 @@ def plot(path: str, rows: list[dict[str, Any]]) -> None:
         some = [one for one in rows if one["task"] == task and "test_sizes" in one][:1]
         for one in some:
             tokens, spans, arcs = np.array(one["test_sizes"]).T
-            shown = np.maximum(spans + arcs, 0.5)  # none at all is drawn at a half
+            shown = np.maximum(spans + arcs, 0.5)  # empty graphs are drawn at 0.5
             axes[0].loglog(tokens, shown, ".", color=colour, ms=3, alpha=0.4, label=task)
             smooth = np.exp(savgol_filter(np.log(np.array(one["training_sizes"]) + 0.5), 21, 2))
             axes[1].loglog(np.arange(1, len(smooth) + 1), smooth, color=colour, label=task)

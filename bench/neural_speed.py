@@ -118,7 +118,7 @@ def main() -> None:
         n = arguments.sentences
         batches, steps = by_length(parts[2][:n], 32), by_length(fitting(parts[0][:64], 8), 16)
         frozen = Transformer(minilm(), frozen=True).eval()
-        encoded(batches[-1:], frozen)  # what is loaded at the first call
+        encoded(batches[-1:], frozen)  # loads libraries
         own = min(encoded(batches, frozen) for _ in range(2))
         for name in TABLE[:4]:
             model = learnt(name, task, parts[0], known)

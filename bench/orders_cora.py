@@ -19,7 +19,7 @@ from timing import table
 import caesura
 from caesura.features import bias, edge, function, within, word
 
-PAPER = {  # Table 8
+PAPER = {  # published results, Table 8
     "C1": 85.34,
     "C2": 85.47,
     "C3": 84.77,
@@ -28,8 +28,8 @@ PAPER = {  # Table 8
     "SC3": 86.07,
     "SC3, sigma 10": 87.45,
 }
-AROUND = 4  # so many words before and behind are in a bag
-LONGEST = 6  # letters of an n-gram
+AROUND = 4  # words before and after a token in its bags
+LONGEST = 6  # maximum number of letters in an n-gram
 
 
 # -- features --------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def parts(document: caesura.Document, t: int) -> list[str]:
 
 TOKENS = [word[0], word[-1], word[1], *(function(f)[0] for f in (before, after, parts))]
 EDGES = [edge(word[0]), edge(word[-1])]
-INSIDE = [  # behind the first token of a segment, which a chain's never have
+INSIDE = [  # after the first token of a segment; never fires in a chain
     within(bias[-1] & bias[0]),
     within(bias[-1] & word[0]),
     within(word[-1] & bias[0]),
@@ -85,7 +85,7 @@ def model(kind: str, order: int, sigma: float = 1.0, **more: Any) -> Any:
     } | more
     if kind == "C":
         return caesura.ChainCRF([*TOKENS, *EDGES], scheme=None, **options)
-    # The paper's semi-CRFs have each pair of labels twice, which is half the penalty.
+    # The paper's semi-CRFs have two weights for each pair of labels, which halves the penalty.
     options.setdefault("penalties", {"transitions": options["c2"] / 2})
     options.setdefault("max_length", "observed")
     features = [*TOKENS, *INSIDE, *EDGES]
@@ -106,7 +106,7 @@ def answered(model: Any, train: Labelled, test: Labelled) -> list[Any]:
     return model.fit(train.documents, train.segments).predict(test.documents)  # type: ignore[no-any-return]
 
 
-# -- what is shown ---------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------
 
 
 def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:

@@ -14,7 +14,7 @@ import numpy as np
 from orders_data import ORDERS, Labelled, cora, letters, n_patterns, parsed, punctuation
 from timing import table
 
-EXPECTED = {  # orders 2 to 5, counted from the same files before
+EXPECTED = {  # for orders 2 to 5, counted earlier from the same files
     "Cora": (232, 399, 550, 655),
     "punctuation": (179, 426, 841, 1426),
     "letters": (488, 749, 971, 1151),

@@ -22,7 +22,7 @@ Tags = list[str]
 Spans = list[caesura.Segment]
 ORDERS = (1, 2, 3, 4, 5)
 NAMES = {"O": "None", ",": "Comma", ".": "Period", "?": "QMark"}
-STRETCH = ">"  # None>Comma: no mark behind this word, which begins a stretch that ends in a comma
+STRETCH = ">"  # None>Comma: no mark after this word, which begins a stretch that ends in a comma
 
 
 class Labelled(NamedTuple):
@@ -192,7 +192,7 @@ def _ends(segment: tuple[int, int, str], right: Pieces) -> bool:
     return end == segment[1] and label == segment[2] and start < segment[0]
 
 
-# -- what is shown ---------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------
 
 
 def p_values(gold: Any, answers: dict[str, Any]) -> list[list[str]]:

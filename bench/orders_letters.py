@@ -27,11 +27,11 @@ PAPER = "76 to 98 % on its axis, a strong rise with the order"
 class Run(NamedTuple):
     """One fold learnt from."""
 
-    right: float  # letters in the other folds, per cent
-    words: float  # whole words
+    right: float  # share of correct letters in the other folds, in per cent
+    words: float  # share of correct words, in per cent
     patterns: int
-    iteration: float  # seconds
-    seconds: float  # in all
+    iteration: float  # in seconds
+    seconds: float  # in total
 
 
 def run(folds: list[Labelled], fold: int, order: int) -> Run:

@@ -27,7 +27,7 @@ from timing import table
 import caesura
 from caesura.features import bias, edge, function, history, within, word
 
-PAPER = {  # Table 6
+PAPER = {  # published results, Table 6
     "C1": (59.29, 75.37, 58.18, 66.21),
     "C2": (59.70, 75.37, 59.54, 66.53),
     "C3": (59.90, 75.46, 60.57, 66.85),
@@ -36,7 +36,7 @@ PAPER = {  # Table 6
     "SC3": (60.35, 78.82, 73.56, 70.47),
 }
 MARKS = ("Comma", "Period", "QMark", "All")
-REACH = 4  # words to each side
+REACH = 4  # words on each side
 
 
 # -- features --------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def model(kind: str, order: int, **more: Any) -> Any:
         patterned = [history(word[0], k) for k in range(2, order + 1)]
         return caesura.ChainCRF([*TOKENS, *EDGES, *patterned], scheme=None, **options)
     patterned = [history(word[0], k) for k in range(1, order + 1)]
-    options.setdefault("penalties", {"transitions": options["c2"] / 2})  # they are there twice
+    options.setdefault("penalties", {"transitions": options["c2"] / 2})  # as in orders_cora.py
     return caesura.SemiCRF(
         [*TOKENS, *INSIDE, *EDGES, *patterned],
         max_length="observed",
@@ -119,7 +119,7 @@ def marks(labels: list[list[str]]) -> list[list[caesura.Segment]]:
     ]
 
 
-# -- what is shown ---------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------
 
 
 def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:

@@ -43,7 +43,7 @@ CLASSES = {
 }
 CLASS_OF = {one: name for name, some in CLASSES.items() for one in some.split()}
 FOLDS = 5
-LEAST = 0.36  # about half of F1 in cross-validation, which is where F1 is at its best
+LEAST = 0.36  # about half of the F1 in cross-validation, the threshold at which F1 is highest
 
 
 def word_class(document: caesura.Document, t: int) -> str:
@@ -96,8 +96,8 @@ def model(order: int = 1, **more: Any) -> caesura.SemiCRF:
 class Answer(NamedTuple):
     """Tokens with a mark behind them, as segments, for each text."""
 
-    best: list[Any]  # of the best segmentation
-    likely: list[Any]  # whose probability is at least LEAST
+    best: list[Any]  # from the best segmentation
+    likely: list[Any]  # with a probability of at least LEAST
 
 
 def answered(model: caesura.SemiCRF, train: Labelled, test: Labelled) -> Answer:

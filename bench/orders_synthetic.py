@@ -26,8 +26,8 @@ from caesura.features import dense
 
 STATES, SUCCESSORS, NUMBERS, LENGTH, TEST = 5, 2, 3, 20, 500
 SIZES = (300, 400, 500)
-DEVIATIONS = (0.01, 0.05, 0.10, 0.20)  # the last is ours: there order 1 has more to gain
-SEED_TABLE = {  # patterns of five labels only in one part, of how many: train, test
+DEVIATIONS = (0.01, 0.05, 0.10, 0.20)  # the last is not in the paper: order 1 has more to gain
+SEED_TABLE = {  # patterns of five labels that occur in one part only / all: train, test
     (2, 300): ("16/173", "13/170"),
     (2, 400): ("17/175", "12/170"),
     (2, 500): ("17/177", "10/170"),
@@ -43,7 +43,7 @@ class World(NamedTuple):
 
     order: int
     means: npt.NDArray[np.float64]  # (STATES, NUMBERS)
-    states: npt.NDArray[np.int64]  # (sequences, LENGTH): the last TEST of them to test
+    states: npt.NDArray[np.int64]  # (sequences, LENGTH): the last TEST sequences are for testing
 
 
 def world(order: int, draw: int) -> World:
@@ -102,7 +102,7 @@ def exclusive(world: World, size: int, longest: int = 5) -> tuple[str, str]:
     return f"{len(train - test)}/{len(train)}", f"{len(test - train)}/{len(test)}"
 
 
-Curves = dict[tuple[int, int, float], list[float]]  # order of the model, size, sigma: accuracies
+Curves = dict[tuple[int, int, float], list[float]]  # order of the model, size, sigma -> accuracies
 
 
 def measured(orders: list[int], sizes: list[int], draws: int) -> Iterator[tuple[tuple, list]]:  # type: ignore[type-arg]

@@ -30,7 +30,7 @@ from caesura.models.training import Training
 
 Floats = npt.NDArray[np.float64]
 LENGTHS = (200, 500, 1000, 2000, 5000)
-JAVA = {1: 15.0, 2: 47.0, 3: 73.0}  # s for 30 references: the paper's program, on one core
+JAVA = {1: 15.0, 2: 47.0, 3: 73.0}  # seconds for 30 references with the paper's program on one core
 
 
 class Cost(NamedTuple):

@@ -34,7 +34,7 @@ class Case(NamedTuple):
     T: int
     L: int
     Y: int
-    by_length: bool  # spans[s] is the same for every s: what streaming can express
+    by_length: bool  # whether spans[s] is the same for all s, as streaming requires
 
 
 CASES = (
@@ -65,15 +65,15 @@ class Answer(NamedTuple):
 class Contender(NamedTuple):
     name: str
     dtype: str
-    call: Callable[[], Any]  # what is timed: log Z and its gradient by all inputs
-    answer: Callable[[Any], Answer]  # reads what the call returned
+    call: Callable[[], Any]  # the timed call: log Z and its gradient
+    answer: Callable[[Any], Answer]  # converts the result of the call
 
 
 def draw(T: int, L: int, Y: int, by_length: bool, batch: int = BATCH) -> Scores:
     rng = np.random.default_rng(0)
     shapes = (batch, T, Y), (batch, T, L, Y), (Y, Y), (Y,), (Y,)
     scores = Scores(*(rng.normal(size=shape) for shape in shapes))
-    if by_length:  # streaming has no start, no end: it sums over a label before the first segment
+    if by_length:  # streaming has no start and end: it sums over a label before the first segment
         spans = np.broadcast_to(scores.spans[0, 0], scores.spans.shape)
         start = np.logaddexp.reduce(scores.transition)
         scores = scores._replace(spans=spans, start=start, end=np.zeros(Y))
@@ -142,7 +142,7 @@ def edge_contender(name: str, first: int, sum_up: Sum, scores: Scores, dtype: st
 
 def torch_struct(scores: Scores, dtype: str) -> Contender:
     B, T, L, Y = scores.spans.shape
-    # Its first product: T/2 pairs of (L Y) x (L Y) matrices, multiplied but not yet summed.
+    # The first product: T/2 pairs of (L Y) x (L Y) matrices, multiplied but not yet summed.
     request = np.dtype(dtype).itemsize * B * T / 2 * (L * Y) ** 3
     if request > 4e9:
         raise MemoryError(f"one tensor takes {request / 1e9:.0f} GB")
@@ -171,7 +171,7 @@ def flash_streaming(scores: Scores, dtype: str) -> Contender:
     def answer(raw: tuple[Any, ...]) -> Answer:
         log_z, by_boundary, transitions, durations = (tensor.double().numpy() for tensor in raw)
         tokens = np.flip(np.flip(by_boundary[:, 1:], 1).cumsum(1), 1)
-        # Take out the transitions from the label before the first segment: we have none there.
+        # Subtract the transitions from the label before the first segment, which we do not have.
         fictitious = np.exp(scores.transition - scores.start) * tokens[:, 0].sum(0)
         return Answer(log_z, tokens, None, durations, transitions - fictitious)
 
@@ -206,7 +206,7 @@ def measure(contender: Contender, seconds: float) -> tuple[Answer, list[float], 
     """The answer, CPU seconds of each call, and the peak of memory above that at the start."""
     if STATUS.exists():
         ctypes.CDLL(None).malloc_trim(0)
-        STATUS.with_name("clear_refs").write_text("5")  # sets the high-water mark back
+        STATUS.with_name("clear_refs").write_text("5")  # resets the peak
     before, begin = resident("VmRSS"), time.process_time()
     raw = contender.call()
     times, peak = [time.process_time() - begin], resident("VmHWM") - before

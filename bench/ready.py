@@ -39,8 +39,8 @@ from caesura.features.dictionary import Text
 from caesura.models.calibration import calibrate
 
 FOLDS = 5
-OPEN = (lower, word, zeroed(lower), zeroed(word))  # columns that tell words
-# As usaddress cuts addresses.
+OPEN = (lower, word, zeroed(lower), zeroed(word))  # columns that reveal words
+# The regular expression with which usaddress splits addresses.
 TOKENS = {"regex": r"\(*\b[^\s,;#&()]+[.,;)\n]*|[#&]"}
 GRID = ((0.02, 0.01), (0.02, 0.03), (0.05, 0.01), (0.1, 0.03), (0.2, 0.05), (0.3, 0.1))
 PEER_GRID = ((0.0, 0.3), (0.05, 0.01), (0.2, 0.05))
@@ -50,8 +50,8 @@ OPTIONS: dict[str, Any] = {"n_threads": 1, "delta": 1e-3}
 class Made(NamedTuple):
     """The definition of a bundled model."""
 
-    data: Documents  # what is cross-validated
-    more: Documents  # what is always learnt from
+    data: Documents  # for cross-validation
+    more: Documents  # always part of the training data
     tests: dict[str, Documents]
     options: dict[str, Any]
     peer: tuple[float, float]  # c1 and c2 of python-crfsuite
@@ -68,7 +68,7 @@ def single_words(name: str, segments: bool = True) -> list[Any]:
     ]
 
 
-# -- the data --------------------------------------------------------------------------------------
+# -- data ------------------------------------------------------------------------------------------
 
 
 def as_anystyle(document: caesura.Document) -> caesura.Document:
@@ -135,7 +135,7 @@ def us_addresses(data: Path) -> Made:
 MADE = {"citations": citations, "addresses": us_addresses}
 
 
-# -- learning and scoring --------------------------------------------------------------------------
+# -- training and evaluation -----------------------------------------------------------------------
 
 
 def fresh(name: str, made: Made, **changed: Any) -> Any:
@@ -166,7 +166,7 @@ class Held(NamedTuple):
     """Cross-validated predictions for references."""
 
     gold: Documents
-    found: list[list[Any]]  # segments with the model's own probabilities
+    found: list[list[Any]]  # segments with uncalibrated probabilities
     peer: list[Any]
 
     def pairs(self) -> tuple[Any, Any]:

@@ -39,10 +39,10 @@ import orjson
 
 GROUPS = Path("/sys/fs/cgroup")
 COLUMNS = ["token", "pos", "tag"]
-OTHER, NEW = 0.05, 0.01  # shares of tokens with another word, and with a new one
-PART = 200_000  # tokens of a part
+OTHER, NEW = 0.05, 0.01  # shares of tokens that are replaced by a known word, and by a new one
+PART = 200_000  # number of tokens in a part
 MEGABYTE = 1_000_000
-ATTRIBUTES = 50_000  # that have weights: the most that are kept, in the order in which they come
+ATTRIBUTES = 50_000  # maximum number of attributes with weights, in order of occurrence
 
 
 def generate(folder: Path, data: Path, tokens: int, part: int = PART) -> list[Path]:
@@ -80,7 +80,7 @@ def _lines(source: list[Any], words: Any, number: int, tokens: int) -> Iterator[
         yield orjson.dumps({"tokens": spoken, "columns": {"pos": pos}, "segments": phrases}) + b"\n"
 
 
-# ---- one training, in a process of its own -------------------------------------------------------
+# ---- one training in its own process -------------------------------------------------------------
 
 
 def train(parts: list[str], executor: int | None, folder: str | None, **settings: Any) -> Any:
@@ -182,7 +182,7 @@ def _peak(group: Path) -> str:
     return "unknown"
 
 
-# ---- what is measured ----------------------------------------------------------------------------
+# ---- measurements --------------------------------------------------------------------------------
 
 
 def growth(given: argparse.Namespace, place: Path) -> None:

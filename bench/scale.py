@@ -51,7 +51,7 @@ class Watched:
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.rounds: list[tuple[float, float, float]] = []  # begin, end, compute
+        self.rounds: list[tuple[float, float, float]] = []  # begin, end and computing time
         self.transfer: list[float] = []
 
     def map_reduce(self, handle: Any, function: Any, at: Any) -> Any:

@@ -32,7 +32,7 @@ import caesura
 from caesura.corpora import read
 from caesura.features import column, preset, window, word
 
-# -- the peers, as their users would write them ----------------------------------------------------
+# -- peers, as their users would call them ---------------------------------------------------------
 
 
 def with_usaddress(source: Path, target: Path) -> None:
@@ -96,7 +96,7 @@ def theirs(peer: str, folder: Path, *more: str) -> Callable[[Path], list[str]]:
     ]
 
 
-# -- the two tasks ---------------------------------------------------------------------------------
+# -- tasks -----------------------------------------------------------------------------------------
 
 
 def addresses(data: Path, folder: Path, n: int) -> list[list[str]]:

@@ -158,10 +158,10 @@ def by_turns(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, floa
     return best
 
 
-# -- the same weights in both models ---------------------------------------------------------------
+# -- equal weights in both models ------------------------------------------------------------------
 
 B, C, E, U = range(4)  # positions of a token in its segment
-SEEN_AT = {  # where in a segment the features of a place fire
+SEEN_AT = {  # feature place -> positions at which it fires
     "token": (B, C, E, U),
     "first": (B, U),
     "last": (E, U),
@@ -188,14 +188,14 @@ def mapped(chain: Training, semi: Training) -> tuple[Floats, Floats, float]:
     rng = np.random.default_rng(1)
     labels = list(semi.structure.states)
     Y = len(labels)
-    sources, _, semi_id = semi.encoder._extractor.keys()  # both met the same values in one order
+    sources, _, semi_id = semi.encoder._extractor.keys()  # both saw the values in the same order
     chain_id = chain.encoder._extractor.keys()[2].astype(np.int64)
     semi_id = semi_id.astype(np.int64)
     label, position = tag_parts(chain.structure.states, labels)
     p, q = chain.parameters, semi.parameters
     keys = (chain_id[p.attribute] * Y + label[p.label]) * 4 + position[p.label]
     order = np.argsort(keys)
-    short = np.array(semi.structure.bounds) == 1  # only ever single
+    short = np.array(semi.structure.bounds) == 1  # labels whose segments all have one token
     base = (semi_id[q.attribute] * Y + q.label) * 4
     place, one = sources[q.attribute], short[q.label]
 

@@ -68,7 +68,7 @@ def peer(path: str) -> Any:
 
     tagger = pycrfsuite.Tagger()
     tagger.open(path)
-    one_at_a_time = threading.Lock()  # a tagger belongs to one thread
+    one_at_a_time = threading.Lock()  # a tagger must not be shared between threads
 
     def answer(texts: list[str]) -> list[Any]:
         out = []
@@ -250,13 +250,13 @@ def person(decode: bool, gold: list[Document], folder: Path) -> int:
             state = State(segments=tuple(caesura.Segment(*one) for one in sorted(fixed)))
             if decode:
                 shown = _shown(teacher.model, texts[i], state)
-            else:  # only what the correction covers gives way
+            else:  # the correction replaces only what it overlaps
                 kept = [s for s in shown if s[1] <= wrong[0] or wrong[1] <= s[0]]
                 shown = sorted([*kept, wrong])
             if len(fixed) >= len(truth) and shown != truth:
-                actions += len([one for one in shown if one not in truth])  # removed one by one
+                actions += len([one for one in shown if one not in truth])  # one removal each
                 break
-        actions += 1  # accepted
+        actions += 1  # the acceptance
         ops = [{"op": "accept", "segments": [list(one) for one in truth]}]
         project.act(i, ops, project.revision)
         if teacher._due():

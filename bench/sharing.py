@@ -41,7 +41,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "eg, log loss": {"learner": "eg", "loss": "log"},
     "eg, max-margin": {"learner": "eg"},
 }
-TOLERANCE = 1e-6  # between objectives, relatively
+TOLERANCE = 1e-6  # relative, between objectives
 
 
 def naive(L: int, bound: int | None, **options: Any) -> caesura.SemiCRF:
@@ -119,7 +119,7 @@ def main() -> None:
         return
     if given.quick:
         given.sequences, given.whole, given.iterations, given.rounds = 20, 5, 5, 1
-    warnings.simplefilter("ignore")  # of gaps that so few iterations leave open
+    warnings.simplefilter("ignore")  # about gaps after so few iterations
     (task,) = (one for one in tasks(given.data, given.sequences, lean) if one.name == "Cora")
     rows = rows_of(task, task.part(given.whole), given.iterations, given.rounds)
     print(f"{len(task.documents)} references, L = {task.longest}; ms of an iteration, and times")

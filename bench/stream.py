@@ -29,7 +29,7 @@ from caesura.corpora import read
 from caesura.documents import Document
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SEEDS = 5000  # references that lines are made of
+SEEDS = 5000  # number of references from which lines are made
 HELD_OUT = 500
 
 

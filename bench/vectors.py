@@ -29,7 +29,7 @@ FILES = {
     "wnut17": ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"),
     "ncbi_disease": ("train.tsv", "devel.tsv", "test.tsv"),
 }
-BELOW = 4  # the layer whose output is kept too
+BELOW = 4  # an inner layer whose output is kept, too
 BATCH = 16
 
 
@@ -83,7 +83,7 @@ class Store:
         with np.load(path.with_suffix(".npz")) as read:
             self.offsets, firsts = read["offsets"], read["firsts"]
         ends = np.cumsum([len(words) for words in sentences])[:-1]
-        self.firsts = [part + 1 for part in np.split(firsts, ends)]  # behind the special token
+        self.firsts = [part + 1 for part in np.split(firsts, ends)]  # after the special token
         self.number = {words: i for i, words in enumerate(sentences)}
         shape = (2, int(self.offsets[-1]), size)
         self.states = np.memmap(path, np.float16, "r", shape=shape)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import caesura
 
 COLUMNS = ("begins", "inside", "ends")
-LONGEST = 6  # characters of a listed word; longer ones count as that many
+LONGEST = 6  # maximum characters of a listed word; longer ones count as that many
 
 
 def word_list(documents: Iterable[caesura.Document]) -> frozenset[str]:
@@ -51,7 +51,7 @@ def _lengths(tokens: Sequence[str], known: frozenset[str]) -> list[list[str]]:
     for s in range(T):
         for e in range(s + 2, min(T, s + LONGEST) + 1):
             if text[s:e] in known:
-                begins[s] = e - s  # the lengths rise
+                begins[s] = e - s  # e increases, so the longest word remains
                 ends[e - 1] = max(ends[e - 1], e - s)
                 for t in range(s + 1, e - 1):
                     inside[t] = max(inside[t], e - s)

@@ -47,10 +47,10 @@ class Row(NamedTuple):
 
     name: str
     f1: float
-    speed: float  # sentences a second
+    speed: float  # in sentences per second
 
 
-KINDS = {  # of words, by their parts of speech in the People's Daily
+KINDS = {  # kinds of words and their parts of speech in the People's Daily
     "person": "nr",
     "place": "ns",
     "other name": "nt nx nz",
@@ -191,7 +191,7 @@ def draw(rows: list[Row], path: Path) -> None:
         one.set_xlabel("sentences a second, one core")
         one.margins(0.15, 0.2)
     for k, (name, f1, speed) in enumerate(beams):
-        beside = (-4, 7 if k % 2 else -13)  # neighbours above and below
+        beside = (-4, 7 if k % 2 else -13)  # alternately above and below
         place = {"textcoords": "offset points", "xytext": beside}
         near.annotate(name.removeprefix("beam "), (speed, f1), fontsize=8, **place)
     axes.set_ylabel("F1 on the PKU test set")
@@ -222,7 +222,7 @@ def peers(options: argparse.Namespace) -> None:
     if options.pkuseg:
         import spacy_pkuseg
 
-        shown = train[-200:]  # it scores some lines after each pass, and does nothing with that
+        shown = train[-200:]  # it is scored after each pass, without any effect
         for name, lines in (("train", train), ("shown", shown)):
             content = "\n".join("  ".join(cut_words(document)) for document in lines)
             (folder / f"{name}.utf8").write_text(content + "\n", "utf-8")

@@ -3,8 +3,8 @@
 import os
 import signal
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: small tensors, and a busy machine
-# In the background of a script SIGINT is ignored, and the programs that tests start inherit that.
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for torch, whose tensors are small here
+# Background jobs of a shell script ignore SIGINT, and the programs that tests start inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -60,7 +60,7 @@ def postgres(postgres_server: str) -> str:
     engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for line in (
-            "ALTER SYSTEM SET fsync = off",  # no test cuts the power
+            "ALTER SYSTEM SET fsync = off",  # no test simulates a power failure
             "SELECT pg_reload_conf()",
             "DROP SCHEMA public CASCADE",
             "CREATE SCHEMA public",

@@ -25,7 +25,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 TIMES = re.compile(r"\b\d+(\.\d+)? (s|ms)\b")
 INSTALLS = ("pip ", "make ")
 SERVERS = ("caesura serve ", "caesura label ")
-PORT = 8000  # of the pages
+PORT = 8000  # in the pages
 
 
 class Command(NamedTuple):

@@ -60,7 +60,7 @@ class Definition:
         for y in parameters.end.tolist():
             yield "end", said([y])
 
-    # -- what counts -----------------------------------------------------------------------------
+    # -- counts ----------------------------------------------------------------------------------
 
     def rows(self, x: list[str]) -> list[tuple[int, Row]]:
         """All rows of a sequence, with the history of each: labels before the segment's own."""
@@ -100,7 +100,7 @@ class Definition:
                 out[self.index[key]] += value
         return out
 
-    # -- all segmentations -----------------------------------------------------------------------
+    # -- enumeration -----------------------------------------------------------------------------
 
     def possible(self, T: int, at: int = 0, before: int | None = None) -> Iterator[Segments]:
         """Every segmentation that the structure allows."""

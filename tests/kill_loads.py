@@ -34,7 +34,7 @@ def context() -> ForkServerContext:
 class Job(NamedTuple):
     """What is loaded, again and again."""
 
-    model: str  # a file
+    model: str  # path of the model file
     source: list[str]
 
 
@@ -47,7 +47,7 @@ def run(ready: Event, early: bool, job: Job, into: str) -> None:
         if progress.rows:
             ready.set()
 
-    model = caesura.load(job.model).set_params(n_threads=2)  # batches are written in a thread
+    model = caesura.load(job.model).set_params(n_threads=2)  # batches are then written in a thread
     name = Path(job.model).stem
     load(
         *(model, job.source, into),
@@ -72,7 +72,7 @@ def checked(into: str, job: Job, whole: list[Any]) -> int:
     """Check that what is stored is a prefix of the batches, each whole; return its length."""
     try:
         there = rows(into)
-    except Exception as error:  # the table is not there yet
+    except Exception as error:  # the table does not exist yet
         if "exist" in str(error) or "no such table" in str(error):
             return 0
         raise
@@ -103,10 +103,10 @@ def trial(
     reached = [0]
     for _ in range(kills):
         process = started(make, job, into, early=draw.random() < 0.25)
-        time.sleep(longest * draw.random() ** 2)  # sooner more often
+        time.sleep(longest * draw.random() ** 2)  # early kills are more frequent
         process.kill()
         process.join()
-        if process.exitcode == 0:  # it was quicker
+        if process.exitcode == 0:  # it ended before it was killed
             break
         assert process.exitcode == -signal.SIGKILL
         reached.append(checked(into, job, whole))

@@ -25,7 +25,7 @@ class Case:
         ruled: bool = False,
         whole: bool = False,
     ) -> None:
-        self.whole = whole  # values of attributes are whole numbers, so that sums of them are exact
+        self.whole = whole  # attribute values are integers, so that their sums are exact
         self.rng = rng = np.random.default_rng(seed)
         self.Y = int(rng.integers(1, 5))
         many, longest, bound = (7, 12, 7) if order else (4, 7, 4)
@@ -96,7 +96,7 @@ class Case:
                 for _ in range(int(rng.integers(1, 3)))
             ]
             made.append((parts, int(rng.integers(PLACES))))
-            if rng.random() < 0.4:  # of one token, and of the token by its place in the segment
+            if rng.random() < 0.4:  # repeated at places relative to the segment
                 made += [(parts, place) for place in (0, 2, 3, 4) if rng.random() < 0.7]
         self.n_templates = len(made)
         return [*made, ([], 0)]
@@ -180,7 +180,7 @@ class Case:
                 made.add(tuple(labels))
         return [list(labels) for labels in sorted(made)]
 
-    # -- the twin ----------------------------------------------------------------------------
+    # -- the equivalent Potentials -------------------------------------------------------------
 
     def scorer(self, entry_bias: npt.NDArray[np.float64] | None = None) -> _kernels.Scorer:
         none = np.zeros(self.Y, np.uint8)

@@ -16,7 +16,7 @@ import caesura
 from caesura.records.sinks import LOADS
 from caesura.records.sql import quoted
 
-KINDS = ("duckdb", "sqlite", "parquet", "postgresql", "sqlalchemy")  # the last: SQLite by URL
+KINDS = ("duckdb", "sqlite", "parquet", "postgresql", "sqlalchemy")  # sqlalchemy is SQLite by URL
 Row = dict[str, Any]
 
 

@@ -132,7 +132,7 @@ def random_case(
     corpus: Any = encoder.encode([document], True)
     Y = len(bounds)
     barred = (random.random((Y, Y)) < (0.2 if Y > 1 else 0.0)).astype(np.uint8)
-    barred[0, :] = 0  # something is always possible
+    barred[0, :] = 0  # so that some segmentation is possible
     empty = encoder.new_model(Y, True)
     case = Case(document, bounds, features, encoder, corpus, empty, {}, barred)
     keys = {(k, y) for path in case.paths() for k, y, _ in case.said(path)}

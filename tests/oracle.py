@@ -87,7 +87,7 @@ def script(p: Potentials) -> str:
     return "\n".join(lines).replace("-inf", "-float('inf')")
 
 
-# -- parts of a model --------------------------------------------------------------------------
+# -- strategies for parts of a model -----------------------------------------------------------
 
 
 def scores() -> st.SearchStrategy[float]:
@@ -181,7 +181,7 @@ def fill(p: Potentials, seed: int, scale: float, forbidden: float) -> None:
         array[rng.random(array.shape) < forbidden] = -np.inf
 
 
-# -- models ------------------------------------------------------------------------------------
+# -- strategies for models ---------------------------------------------------------------------
 
 
 @st.composite

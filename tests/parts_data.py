@@ -32,6 +32,6 @@ class Kills:
             self.begun[-1].start()
 
     def kill(self, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):  # then it does not count
+        with contextlib.suppress(ProcessLookupError):  # if it has ended already, it does not count
             os.kill(pid, signal.SIGKILL)
             self.killed += 1

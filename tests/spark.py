@@ -12,12 +12,12 @@ from caesura import SemiCRF, scale
 from caesura.demo import addresses
 
 
-@pytest.mark.filterwarnings("ignore")  # Spark's own
+@pytest.mark.filterwarnings("ignore")  # warnings of Spark itself
 def test_map_in_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("java") is None:
         pytest.skip("there is no java: Spark needs a JDK, version 17 or later")
     spark_sql: Any = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # of the workers
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # for the workers
     model = tmp_path / "addresses.model"
     SemiCRF(max_iterations=8).fit(addresses(40, seed=1)).save(model)
     texts = [document.text for document in addresses(50, seed=5)]

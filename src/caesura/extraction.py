@@ -41,11 +41,11 @@ class Value(NamedTuple):
     '1998'
     """
 
-    text: str  # the original text
-    start: int  # characters of the source, half-open
+    text: str  # as in the source
+    start: int  # character offset in the source
     end: int
-    probability: float | None  # that it is exactly right; None if the model gives none
-    value: Any  # the text, normalised; None if the normaliser found no value in it
+    probability: float | None  # probability that it is exactly right; None if the model gives none
+    value: Any  # the normalised text; None if the normaliser found no value in it
 
 
 class Record(Mapping[str, tuple[Value, ...]]):
@@ -185,8 +185,8 @@ class Records(list[Record]):
     def __init__(self, records: Iterable[Record] = (), labels: Sequence[str] = ()) -> None:
         super().__init__(records)
         self.labels = list(labels)
-        self.index: Any = None  # of the DataFrame of pandas that the texts are from
-        self.text_column = "text"  # of that DataFrame, and of tables
+        self.index: Any = None  # index of the pandas DataFrame that contains the texts
+        self.text_column = "text"  # name of the texts' column, there and in tables
 
     def _repr_html_(self) -> str:
         """Show the first texts with their fields in colour in a notebook."""
@@ -340,7 +340,7 @@ def paused_collection() -> Iterator[None]:
             gc.enable()
 
 
-# ---- made of what models answer ------------------------------------------------------------------
+# ---- conversion of model output ------------------------------------------------------------------
 
 
 def source(document: Document, name: str = "x") -> tuple[str, Sequence[tuple[int, int]]]:

@@ -33,7 +33,7 @@ _PAGES = re.compile(r"([Pp]p?\b\.?|[Pp]ages?\b)\s*")
 _VOLUME = re.compile(r"[Vv]ol(ume)?\b\.?\s*")
 _EDITORS = re.compile(r"\s*[(\[,]?\s*\b[Ee]d(itor)?s?\b\.?[)\]]?$")
 _INCHES = re.compile(r"\d[\"']$")
-_WORD_AT_END = re.compile(r"(?<!\bal)(?<=[a-zß-ÿ]{2})\.$")  # the full stop of a sentence
+_WORD_AT_END = re.compile(r"(?<!\bal)(?<=[a-zß-ÿ]{2})\.$")  # a full stop that ends a sentence
 _YEAR = re.compile(r"(?<!\d)(1[0-9]|20|21)\d\d(?!\d)")
 _RANGE = re.compile(r"([A-Za-z]*)(\d+)\s*[-‐‑‒–—−]+\s*([A-Za-z]*)(\d+)")
 _NUMBER = re.compile(r"[-+−]?\d[\d.,'’\u00a0\u202f]*(?<=\d)")
@@ -54,7 +54,7 @@ _DATES = [
 ]
 
 
-# ---- functions -----------------------------------------------------------------------------------
+# ---- normalising functions -----------------------------------------------------------------------
 
 
 def _none(text: str) -> str:
@@ -287,7 +287,7 @@ _DEFAULTS = {
 }
 
 
-# ---- by name -------------------------------------------------------------------------------------
+# ---- lookup by name ------------------------------------------------------------------------------
 
 
 def default_normaliser(label: str) -> str:

@@ -15,7 +15,7 @@ from caesura.render import PALETTE, Written, html, visible
 __all__ = ["MOST_SHOWN", "Listed", "bar", "card", "facts", "label_names", "more", "passage"]
 __all__ += ["scrolled", "table", "written"]
 
-MOST_SHOWN = 10  # of the items of a list
+MOST_SHOWN = 10  # items of a list
 T = TypeVar("T")
 
 STYLE = """

@@ -24,17 +24,17 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["VERSION", "pack", "read", "refuse_devices", "unpack", "write"]
 
-VERSION = 2  # of the files written; later ones are refused
+VERSION = 2  # of written files; files of later versions are refused
 Arrays = dict[str, npt.NDArray[Any]]
 
 _KEY = "caesura"
 _ZEROS = b"0" * 64
-# After the eight bytes with the length of the header; safetensors puts the metadata first.
+# Follows the eight bytes with the length of the header, as safetensors puts the metadata first.
 _START = rb'{"__metadata__":{"caesura":"{\"checksum\":\"'
 _CHECKSUM = slice(8 + len(_START), 8 + len(_START) + len(_ZEROS))
 _TYPES = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (16, 32, 64)}
 _TYPES |= {"bool", "int8", "uint8"}
-_MOST_HEADER = 50_000_000  # bytes; safetensors refuses more than twice as many
+_MOST_HEADER = 50_000_000  # in bytes; the limit of safetensors is twice as high
 
 
 # ---- writing ----------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def write(
     if len(text) > _MOST_HEADER:
         expected = f"at most {_MOST_HEADER}; put long lists into an array with pack"
         raise InvalidInput(f"header: got {len(text)} characters, expected {expected}")
-    from safetensors import numpy as safetensors  # 20 ms that importing the package need not take
+    from safetensors import numpy as safetensors  # takes 20 ms to import
 
     content = memoryview(safetensors.save(_storable(arrays), {_KEY: text}))
     if content[8 : _CHECKSUM.stop] != _START + _ZEROS:
@@ -194,7 +194,7 @@ def _length(content: bytes) -> int:
         ends = [entry["data_offsets"][1] for key, entry in entries.items() if key != "__metadata__"]
         return header + max(ends, default=0)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return 0  # damaged, which the checksum reveals
+        return 0  # damaged, as the checksum will show
 
 
 def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
@@ -222,7 +222,7 @@ def _damaged(name: str) -> Any:
     )
 
 
-# ---- long lists -------------------------------------------------------------------------------
+# ---- lists too long for a header ----------------------------------------------------------------
 
 
 def pack(value: object) -> npt.NDArray[np.uint8]:

@@ -31,7 +31,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["PALETTE", "Shown", "Written", "colour_wanted", "heat_map", "html", "table", "text"]
 __all__ += ["display_width", "visible"]
 
-# The number of a colour in a terminal and the same on a page, readable on black and on white.
+# Each colour as a number in terminals and its equivalent in HTML, readable on black and on white.
 PALETTE = (
     (32, "#0087d7"),
     (166, "#d75f00"),
@@ -50,11 +50,11 @@ PALETTE = (
     (29, "#00875f"),
     (200, "#ff00d7"),
 )
-MOST_TEXT = 44  # columns of a table that a segment's text may take
-MOST_ROWS, MOST_COLUMNS = 24, 80  # of a heat map
-MOST_STRONG = 10  # of a list of potentials
-BAR = 10  # columns of a bar
-INHERIT = "color:inherit"  # or tables are black on black in some notebooks
+MOST_TEXT = 44  # columns of a table for the text of a segment
+MOST_ROWS, MOST_COLUMNS = 24, 80  # maximum size of a heat map
+MOST_STRONG = 10  # potentials in a list of the strongest
+BAR = 10  # width of a bar, in columns
+INHERIT = "color:inherit"  # without it, tables are black on black in some notebooks
 CELL = "padding:0;min-width:15px;height:15px;"
 NOTHING = "(no segments)"
 
@@ -88,9 +88,9 @@ class _Piece(NamedTuple):
 
     span: str
     text: str
-    label: str | None  # None between segments
+    label: str | None  # None for text between segments
     probability: float | None
-    colour: tuple[int, str] | None  # None outside
+    colour: tuple[int, str] | None  # None for text outside segments
 
     def painted(self, words: str, colour: bool) -> str:
         """Return words in the colour of the label."""

@@ -14,15 +14,15 @@ from caesura.features.presets import OF_TOKENS, Features
 
 __all__ = ["Advice", "advice_for", "advise"]
 
-LEAST = 40  # sequences; with fewer, differences are due to chance
-MOST = 5000  # tokens of the sample,
-FEW = 300  # unless it has fewer segments: then up to three times as many
+LEAST = 40  # minimum number of sequences; with fewer, differences are due to chance
+MOST = 5000  # maximum number of tokens in the sample,
+FEW = 300  # or up to three times as many if it has fewer segments than this
 ITERATIONS = 30
-GAIN = 0.005  # of F1, below which presets count as equal
-KINDS = 100  # different values that a column of parts of speech may have
+GAIN = 0.005  # presets whose F1 differs by less count as equal
+KINDS = 100  # maximum number of distinct values in a column of parts of speech
 CHUNKING = "chunking"  # the preset that uses parts of speech
 
-# Words in the names of labels by which a task is recognised, if two labels have some of them.
+# A task is recognised if words of its line occur in the names of two or more labels.
 TASKS = {
     "citations": "author editor title booktitle journal publisher date year volume pages",
     "addresses": "number street road place city town state zip postcode country occupancy",
@@ -35,12 +35,12 @@ class Advice(NamedTuple):
     """The default preset for some data, and the F1 scores of the alternatives."""
 
     chosen: str
-    sequences: int  # of the sample; 0: nothing was tried
+    sequences: int  # in the sample; 0 if nothing was tried
     scores: dict[str, float]
-    clear: frozenset[str] = frozenset()  # those whose gain is more than chance may give
-    column: str | None = None  # was tried as the part of speech
-    columns: tuple[str, ...] = ()  # all of the data, by their names
-    likely: str | None = None  # the preset of the task that the labels belong to
+    clear: frozenset[str] = frozenset()  # presets whose gain is unlikely to be due to chance
+    column: str | None = None  # the column that was tried as parts of speech
+    columns: tuple[str, ...] = ()  # the names of all columns
+    likely: str | None = None  # the preset of the task that the labels suggest
 
     @property
     def better(self) -> str | None:
@@ -202,7 +202,7 @@ class _Trial(NamedTuple):
     """The F1 of chains with certain features, and the segments that they predict."""
 
     f1: float
-    right: set[tuple[int, Any]]  # the identity of a sequence, and a segment
+    right: set[tuple[int, Any]]  # number of a sequence, and a segment
 
 
 def _clear(one: _Trial, other: _Trial) -> bool:

@@ -18,8 +18,8 @@ from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# In the order of --help, with their summaries; each is a function of this name in a module of this
-# name, which is imported when the command is called.
+# In the order of --help, with their summaries. Each is a function in a module of the same name,
+# which is imported when the command is called.
 COMMANDS = {
     "train": "Train a model on labelled sequences.",
     "segment": "Split sequences into labelled segments.",
@@ -46,7 +46,7 @@ class _PlainHelp:
         """Return the options and arguments."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for option in found:
-            if getattr(option, "is_flag", True):  # arguments have none; their names suffice
+            if getattr(option, "is_flag", True):  # arguments have no is_flag; their names suffice
                 option.display_type_rich = lambda ctx: ""
         return found
 
@@ -91,7 +91,7 @@ class Program(_PlainHelp, TyperGroup):
         except typer.Abort:
             sys.exit(130)
         except SystemExit as end:
-            if isinstance(end.__context__, BrokenPipeError):  # the reader of --help went away
+            if isinstance(end.__context__, BrokenPipeError):  # the reader of --help is gone
                 silence()
                 sys.exit(0)
             raise
@@ -116,7 +116,7 @@ def _usage_error(error: Any) -> int:
     return 2
 
 
-EXPECTED = {  # by what the parser of an option reports
+EXPECTED = {  # error type of the option parser -> what it expects
     "float_parsing": "a number with a decimal point, such as 0.9",
     "int_parsing": "a whole number, such as 10",
 }

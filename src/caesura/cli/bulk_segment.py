@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["failures", "inputs_of", "part_options", "put_aside", "segment_many"]
 
-BAD = ".bad.jsonl"  # the end of the names of files of records that were put aside
+BAD = ".bad.jsonl"  # suffix of files with skipped records
 TEXT_OPTION = "pass --text-column"
 FORMS = ("jsonl", "conll", "csv", "parquet", "xlsx", "text")
-SHOWN = 3  # failures that an error lists
+SHOWN = 3  # failures listed in an error
 
 
 def segment_many(

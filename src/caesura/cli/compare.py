@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-LEVEL = 0.05  # a p-value below which a difference counts as one
+LEVEL = 0.05  # p-value below which one system counts as better
 PREDICTED = "Read predicted segments from this file, or a model that predicts them."
 
 

@@ -42,7 +42,7 @@ class Rules:
         try:
             text = path.read_text(encoding="utf-8")
             rules = tomllib.loads(text) if suffix == ".toml" else json.loads(text)
-        except ValueError as error:  # of TOML, of JSON, of Unicode
+        except ValueError as error:  # invalid TOML, JSON or UTF-8
             raise InvalidInput(
                 f"{path}: not {'TOML' if suffix == '.toml' else 'JSON'}: {error}"
             ) from None

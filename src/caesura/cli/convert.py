@@ -20,7 +20,7 @@ from caesura.errors import counted
 
 __all__ = ["convert"]
 
-CARRYING = ("csv", "parquet", "xlsx")  # forms that have a place for other columns
+CARRYING = ("csv", "parquet", "xlsx")  # formats that can hold other columns
 
 
 @command(
@@ -72,7 +72,7 @@ def convert(
     check_output(output, folder=True)
     corpus = read(input, reading)
     if to is None and corpus.format in CARRYING and output.lower().endswith(".tsv"):
-        to = "csv"  # from table to table
+        to = "csv"  # a table remains a table
     given = {name: value for name, value in options.items() if value is not None}
     carried: dict[str, None] = {}
     partial = 0

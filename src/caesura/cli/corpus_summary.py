@@ -13,9 +13,9 @@ from caesura.segments import Segment
 
 __all__ = ["Label", "Summary", "between", "overlap", "show", "summarise"]
 
-BEGINNING = 60  # characters of a sequence by which it can be searched for
-RARE = 10  # segments of a label; fewer teach little
-MOST_NAMED = 8  # labels that a warning lists
+BEGINNING = 60  # characters of a sequence that are shown, to search for it
+RARE = 10  # labels with fewer segments are hard to learn
+MOST_NAMED = 8  # labels listed in a warning
 
 
 class Label(NamedTuple):
@@ -23,8 +23,8 @@ class Label(NamedTuple):
 
     name: str
     segments: int
-    longest: int  # tokens
-    mean: float  # tokens
+    longest: int  # in tokens
+    mean: float  # in tokens
 
 
 class Summary(NamedTuple):
@@ -41,15 +41,15 @@ class Summary(NamedTuple):
 
     sequences: int
     tokens: int
-    longest: int  # sequence
+    longest: int  # number of tokens in the longest sequence
     segments: int
-    outside: int  # tokens outside segments, of sequences that are labelled in full
+    outside: int  # tokens outside segments, in fully labelled sequences
     labels: list[Label]
-    empty: int  # sequences without tokens
-    repeated: int  # sequences that are there more than once, with the same segments
-    contradictory: list[tuple[int, int]]  # the numbers, from 1, of two that differ in segments
-    contradiction: str  # with what the first two begin
-    partial: int  # sequences that are labelled only in part
+    empty: int  # number of sequences without tokens
+    repeated: int  # number of sequences that repeat an earlier one, with the same segments
+    contradictory: list[tuple[int, int]]  # numbers, from 1, of equal sequences labelled differently
+    contradiction: str  # how the first such pair begins
+    partial: int  # number of partially labelled sequences
 
     @property
     def warnings(self) -> list[str]:
@@ -95,11 +95,11 @@ def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
             counts[label] += 1
             sums[label] += end - start
             longest[label] = max(longest.get(label, 0), end - start)
-        if document.known is not None:  # it agrees with any other labels
+        if document.known is not None:  # it is consistent with any other labels
             partial += 1
             continue
         rest += len(document) - sum(end - start for start, end, _ in segments)
-        if document.tokens and any(document.tokens):  # those of signals are empty
+        if document.tokens and any(document.tokens):  # signals have empty tokens
             earlier, said = first_of.setdefault(document.tokens, (number, segments))
             if said != segments:
                 contradictory.append((earlier, number))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-SHOWN = 5  # references of each kind
+SHOWN = 5  # references shown of each kind
 MODEL, TRAIN, DEV = "citations.model", "train.jsonl", "dev.jsonl"
 TEST, UNSEEN = "test.jsonl", "unseen-styles.jsonl"
 TEXTS, ROWS, SETTINGS = "references.txt", "references.csv", "settings.toml"
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     made: Data
     semi: Learnt
     chain: Learnt
-    known: list[Answer]  # new records in the styles of the training data, the surest first
+    known: list[Answer]  # new records in the styles of the training data, most certain first
     unseen: list[Answer]  # the same in other styles
     doubt_known: Doubt
     doubt_unseen: Doubt
@@ -138,7 +138,7 @@ def _write(outcome: Outcome, output: Path) -> None:
     (output / TEXTS).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     columns = outcome.semi.model.extract(texts).columns()
     names = ["text", *outcome.labels]
-    empty = [None] * len(texts)  # a small n may lack a label
+    empty = [None] * len(texts)  # with few references, labels may be missing
     with open(output / ROWS, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(names)
@@ -195,7 +195,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-# ---- what people see -----------------------------------------------------------------------------
+# ---- displayed output ----------------------------------------------------------------------------
 
 
 def _console(silent: bool) -> Console:

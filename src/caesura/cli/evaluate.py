@@ -29,10 +29,10 @@ from caesura.segments import Segment
 
 __all__ = ["evaluate"]
 
-_WIDEST = 10  # labels of a confusion matrix that fits a terminal
-_MOST = 20  # confusions that are listed in place of a larger one
-_BRACKET = re.compile(r"[][]")  # of the text, beside those around segments
-_CARRIED = 3  # other columns of the input that are shown of a sequence
+_WIDEST = 10  # labels in a confusion matrix that still fits a terminal
+_MOST = 20  # confusions listed in place of a larger matrix
+_BRACKET = re.compile(r"[][]")  # to escape those in the text: brackets mark segments
+_CARRIED = 3  # other columns of the input that are shown for a sequence
 
 
 class Showing(NamedTuple):
@@ -188,8 +188,8 @@ class _Answers(NamedTuple):
 
     gold: list[Document]
     found: list[list[Segment]]
-    chances: list[list[float]] | None = None  # of the predicted segments of a model
-    tags: Share | None = None  # equal ones, where they are known
+    chances: list[list[float]] | None = None  # probabilities of the segments predicted by a model
+    tags: Share | None = None  # equal tags, if they are known
     systems: tuple[System, ...] = ()
 
 
@@ -248,4 +248,4 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
             marked, words = as_written(document, segments)
             escaped = [_BRACKET.sub(r"\\\g<0>", word) for word in words]
             said_so = text(marked, escaped, labels=labels, width=10**9)
-            print(f"  {head} {said_so}")  # it has its own colours
+            print(f"  {head} {said_so}")  # already coloured

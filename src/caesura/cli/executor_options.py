@@ -20,7 +20,7 @@ from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
 __all__ = ["FilePart", "Scaling", "TrialWorkers", "Workers", "check_alone", "check_parted"]
 __all__ += ["engine", "expanded"]
 
-CONNECT = 20  # seconds that a scheduler has to answer
+CONNECT = 20  # seconds for a scheduler to answer
 
 
 Executor = Annotated[

@@ -62,7 +62,7 @@ def explain(
         raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
     with naming("TEXT"):
         found = loaded.explain(document)
-        sure = confident(loaded, [document])[0]  # the probabilities that segment writes
+        sure = confident(loaded, [document])[0]  # for the probabilities that `segment` writes
     found = [
         why._replace(probability=one.probability, text=field_text(document, why.segment))
         for why, one in zip(found, sure, strict=True)

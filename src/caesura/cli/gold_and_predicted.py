@@ -22,9 +22,9 @@ from caesura.segments import Segment
 
 __all__ = ["Found", "Gold", "System", "answered", "confident", "gold_of", "side_by_side"]
 
-Found = list[list[Segment]]  # of each sequence
-MOST_LABELS = 5  # unknown ones that warnings name
-PART = 1000  # sequences predicted at a time
+Found = list[list[Segment]]  # the segments of each sequence
+MOST_LABELS = 5  # unknown labels listed in a warning
+PART = 1000  # sequences that are predicted at a time
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
 
@@ -60,7 +60,7 @@ class Gold(NamedTuple):
 
     documents: list[Document]
     places: list[int]
-    total: int  # with those that were left out
+    total: int  # including those that were skipped
 
 
 def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
@@ -115,7 +115,7 @@ def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bo
     tokens = (document.tokens for document in again)
     try:
         return [document.tokens for document in gold] != list(tokens)
-    except InvalidInput:  # spans that are no tokens of the other
+    except InvalidInput:  # spans that are not tokens of the other file
         return True
 
 
@@ -174,7 +174,7 @@ class System:
             return _in_parts(self.model.predict, gold.documents, name)
         own = _placed(self.path, reading)
         places = gold.places
-        if own.total != gold.total:  # what was left out of gold may never have been predicted
+        if own.total != gold.total:  # records skipped in gold may be absent from the predictions
             own = own._replace(places=list(range(len(own.documents))))
             places = list(range(len(gold.documents)))
             same_number(gold.documents, own.documents, (name, self.path))

@@ -21,14 +21,14 @@ from caesura.ready import resolve
 
 __all__ = ["inspect"]
 
-LONGEST_NAME = 60  # of a feature, in a table
+LONGEST_NAME = 60  # of a feature in a table, in characters
 
 
 class Family(NamedTuple):
     """A declared feature and the statistics of its weights."""
 
     feature: str
-    attributes: int  # values of it that have weights
+    attributes: int  # distinct values with weights
     weights: int
 
 
@@ -84,7 +84,7 @@ def inspect(
     _show_lengths(lengths)
 
 
-# ---- looking -------------------------------------------------------------------------------------
+# ---- statistics ----------------------------------------------------------------------------------
 
 
 def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
     return {label: some for label, some in found.items() if some}
 
 
-# ---- showing -------------------------------------------------------------------------------------
+# ---- display -------------------------------------------------------------------------------------
 
 
 def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, int]) -> None:

@@ -66,7 +66,7 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
     place, _, column = where.rpartition(":")
     if not place and not into:
         raise InvalidInput(f"{OPTION}: got {given!r}, expected {EXPECTED}")
-    if not place and is_table(where):  # rather than the table of a database
+    if not place and is_table(where):  # a table file takes precedence over a table of the database
         raise InvalidInput(f"{OPTION}: got {given!r} without a column, expected {given}:COLUMN")
     place = place or into
     name, dot, inner = column.partition(".")
@@ -78,7 +78,7 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
         return stored_values(place, name, inner)
     except CaesuraError as error:
         if place == into and name == table and not _is_there(place, name):
-            return []  # the load creates it
+            return []  # the load will create it
         raise InvalidInput(f"{OPTION} {given}: {error}") from None
 
 

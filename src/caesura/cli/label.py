@@ -180,6 +180,6 @@ def _documents(data: str, reading: Reading, tokeniser: Any, labels: list[str]) -
     report_notes(corpus, data)
     if not documents:
         raise InvalidInput(f"{data}: got no texts, expected at least one to label")
-    if form in TABLES:  # a row with nothing but its text has no labels yet
+    if form in TABLES:  # in tables, a row that has only its text is not labelled yet
         documents = [one if one.segments else replace(one, segments=None) for one in documents]
     return documents

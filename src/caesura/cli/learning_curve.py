@@ -26,9 +26,9 @@ from caesura.evaluation import segment_counts
 
 __all__ = ["learning_curve"]
 
-HALVINGS = 4  # below the whole
-HELD_OUT = 0.2  # of the data, where no test data is given
-LEAST = 5  # sequences
+HALVINGS = 4  # number of training sizes below the full one
+HELD_OUT = 0.2  # share of the data held out if no test data is given
+LEAST = 5  # minimum number of training sequences
 
 
 class Curve(NamedTuple):
@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
     model: str
     sequences: int
-    segments: float  # in them, on average over the repeats
+    segments: float  # in these sequences, averaged over the repeats
     f1: float
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
-_NAMED = 3  # renamed columns that are listed by name
+_NAMED = 3  # number of renamed columns that are named
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
-ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
+ARGUMENTS = {name: f"--{name}" for name in SAME}  # argument of the library -> option
 ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
 ARGUMENTS["separator"] = "--delimiter"
 ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
-REMEDIES = {  # what the library advises, in options
+REMEDIES = {  # advice of the library -> the same for options
     "replace=True": "--replace",
     "format='text' or 'csv'": "--format text or csv",
     "pass table='records'": "pass --table records",
@@ -265,7 +265,7 @@ def _many(
             option = f"--{option}"
             raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
     arguments = {**target._asdict(), **_arguments(given)}
-    arguments.pop("on_error")  # what cannot be read is put aside
+    arguments.pop("on_error")  # unreadable records are always set aside
     names = ("threshold", "verbatim", "batch", "trust")
     arguments |= {name: getattr(work, name) for name in names}
     rules = _rules(work)

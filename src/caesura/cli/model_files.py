@@ -36,7 +36,7 @@ OutsideBias = Annotated[
         "precision, a negative one recall. Default: that of the model."
     ),
 ]
-MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
+MODEL_MARK = b'{"__metadata__"'  # beginning of a model file's header, at byte 8
 
 
 def is_model(path: str | Path) -> bool:

@@ -25,8 +25,8 @@ ALIASES = {
     "penalty": "penalties",
     "gazetteers": "gazetteer",
 }
-OWN = ("model", "gazetteer")  # choices that are no parameters of the estimators
-NEVER = ("verbose", "warm_start")  # parameters that commands decide
+OWN = ("model", "gazetteer")  # settings that are not parameters of the estimators
+NEVER = ("verbose", "warm_start")  # parameters that are set by commands
 Choices = dict[str, Any]
 
 
@@ -44,7 +44,7 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
             choices[ALIASES.get(name, name)] = parsed(name, value)
     if tokeniser is not None:
         choices["tokeniser"] = tokeniser_of(tokeniser)
-    if choices.get("tokeniser") is None:  # auto: the data decides
+    if choices.get("tokeniser") is None:  # "auto": the data decides
         choices.pop("tokeniser", None)
     return choices
 
@@ -143,7 +143,7 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     if choices.get("gazetteer"):
         params["features"] = _with_gazetteers(choices, kind == "semi")
     model = made(**params, verbose=verbose)
-    model.check_parameters()  # names a wrong choice before time is spent
+    model.check_parameters()  # reports invalid settings before training begins
     return model
 
 
@@ -167,7 +167,7 @@ def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     lexicons = [Lexicon.read(path, tokenise=cutter) for path in choices["gazetteer"]]
     try:
         features = list(preset(name, segments=segments, gazetteers=lexicons))
-    except InvalidInput:  # a preset that takes none
+    except InvalidInput:  # the preset takes no gazetteers
         features = list(preset(name, segments=segments))
         for lexicon in lexicons:
             features += window(matched(lexicon, casefold=True, loose=True), -1, 1)

@@ -10,8 +10,8 @@ from caesura.errors import InvalidInput
 
 __all__ = ["NEURAL", "neural_estimator"]
 
-# The parameters of NeuralSegmenter; its `model` is called network here.  They are listed so that
-# other models do not wait for torch; a test holds the list current.
+# The parameters of NeuralSegmenter, whose `model` is called network here. They are listed so that
+# other models need not import torch; a test keeps the list up to date.
 NEURAL = (
     *("network", "context", "word_size", "character_size", "shape_size", "characters", "hidden"),
     *("dropout", "vectors", "transformer", "frozen", "features", "order", "max_length"),
@@ -38,5 +38,5 @@ def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
     if "network" in params:
         params["model"] = params.pop("network")
     model = NeuralSegmenter(**params, verbose=verbose)
-    model.check_parameters()  # names a wrong choice before time is spent
+    model.check_parameters()  # reports invalid settings before training begins
     return model

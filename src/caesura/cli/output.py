@@ -38,21 +38,21 @@ __all__ = [
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON to the standard output.")]
-Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
-WIDE = 1000  # columns where no terminal breaks lines
+Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # base class of all usage errors
+WIDE = 1000  # columns if no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
 REPAIR = (
     "correct the tags, or pass --repair repair to read them as conlleval does, or --repair drop to "
     "leave them out"
 )
-REMEDIES = {  # of errors of CoNLL files, as options
+REMEDIES = {  # advice in errors of CoNLL files -> the same for options
     "as columns names them; correct the line, or pass separator": "as --columns names them; "
     "correct the line or --columns, or pass --delimiter",
     "or pass separator": "or pass --delimiter",
     "correct the tags or name their scheme": "correct the tags, name the column of the tags with "
     "--columns, as token,_,tag, or their scheme with --tag-scheme",
 }
-OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # arguments of the library
+OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # argument of the library -> option
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _identity(name: str) -> object:
     """Return the identity of a file, equal for all of its names."""
     try:
         found = os.stat(name)
-    except OSError:  # not there yet
+    except OSError:  # it does not exist yet
         return os.path.realpath(name)
     return found.st_dev, found.st_ino
 
@@ -304,7 +304,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        beside = f".{os.path.basename(os.path.realpath(name))}."  # where it is made
+        beside = f".{os.path.basename(os.path.realpath(name))}."  # prefix of its temporary file
         own = error.filename is None or beside in os.fspath(error.filename)
         if error.strerror is None or not own:
             raise

@@ -12,9 +12,9 @@ from caesura.errors import InvalidInput
 __all__ = ["characters", "picture"]
 
 MARKS = "●○▲△"
-BOTH = "◉"  # where two curves meet
-MOST_TICKS = 8  # whose names fit below a picture
-Curves = Mapping[str, Sequence[tuple[float, float]]]  # by name, (x, y)
+BOTH = "◉"  # points where curves meet
+MOST_TICKS = 8  # number of ticks whose names fit below a picture
+Curves = Mapping[str, Sequence[tuple[float, float]]]  # name -> points (x, y)
 
 
 def characters(curves: Curves, width: int = 60, height: int = 12) -> list[str]:
@@ -97,5 +97,5 @@ def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> 
     axes.legend()
     try:
         figure.savefig(path, dpi=150)
-    except ValueError as error:  # an ending that it does not know
+    except ValueError as error:  # an unknown file extension
         raise InvalidInput(f"--png: {error}") from None

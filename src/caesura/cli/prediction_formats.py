@@ -34,23 +34,23 @@ class Answer(NamedTuple):
 
     document: Document
     segments: Sequence[Segment]
-    probabilities: Sequence[float] | None = None  # of each segment
+    probabilities: Sequence[float] | None = None  # of `segments`
     calibrated: bool = False
-    n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # other answers
+    n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # n best, with probabilities
 
 
 class Style(NamedTuple):
     """Formatting options for predictions."""
 
     labels: Sequence[str]  # in the order of columns and colours
-    scheme: str = "BIO"  # of tags
+    scheme: str = "BIO"  # tag scheme
     sure: bool = False  # whether probabilities were requested
     colour: bool = False
-    width: int = 10**9  # of lines of text
-    columns: Callable[[], Columns | None] = lambda: None  # of the input, once it is being read
-    carries: bool = True  # whether sequences of the input may carry something along
-    normalise: Mapping[str, Normaliser] | None = None  # of each label, if values were requested
-    flag_below: float | None = None  # tables name the fields below this probability
+    width: int = 10**9  # width of lines of text
+    columns: Callable[[], Columns | None] = lambda: None  # columns of the input, once it is read
+    carries: bool = True  # whether sequences of the input may have carried columns
+    normalise: Mapping[str, Normaliser] | None = None  # normaliser by label, if values are wanted
+    flag_below: float | None = None  # tables list the fields below this probability
 
     def flag_name(self, columns: Columns | None) -> str | None:
         """Return the name of the column with the doubtful fields, None where there is none."""

@@ -32,7 +32,7 @@ HEAD = """<!doctype html>
 div.one{{border-bottom:1px solid #8884;padding:.4em 0}}small{{opacity:.75}}</style></head><body>
 <p>{legend}</p>
 {key}"""
-DOUBTFUL = 0.9  # a probability, below which a page marks a segment
+DOUBTFUL = 0.9  # pages mark segments below this probability
 KEY = f"<p><small>A dashed frame and a ? mark a probability below {DOUBTFUL}.</small></p>\n"
 
 
@@ -106,7 +106,7 @@ def record(answer: Answer) -> dict[str, Any]:
         found["dense_names"] = list(document.dense_names)
     if document.carried:
         found |= renamed(document.carried, (*found, *RESERVED, "confidence", "n_best"))
-    if answer.probabilities is not None:  # inside an object, which is never taken for a column
+    if answer.probabilities is not None:  # an object, so that it is never taken for a column
         shares = [round(one, 6) for one in answer.probabilities]
         found["confidence"] = {"probabilities": shares, "calibrated": answer.calibrated}
     if answer.n_best is not None:
@@ -122,8 +122,8 @@ def line_of(answer: Answer) -> str:
     found = record(answer)
     try:
         return orjson.dumps(found, _plain).decode()
-    except TypeError as error:  # half of a surrogate pair, or a number beyond 64 bits
-        if error.__cause__ is not None:  # what `_plain` raised, which may be a KeyboardInterrupt
+    except TypeError as error:  # a lone surrogate, or an integer beyond 64 bits
+        if error.__cause__ is not None:  # raised by `_plain`; may be a KeyboardInterrupt
             raise error.__cause__ from None
         return json.dumps(found, default=_plain, separators=(",", ":"))
 
@@ -160,7 +160,7 @@ def field_text(document: Document, segment: Segment) -> str:
     return document.text[document.offsets[start][0] : document.offsets[end - 1][1]]
 
 
-# ---- for people ----------------------------------------------------------------------------------
+# ---- output for people ---------------------------------------------------------------------------
 
 
 def as_written(

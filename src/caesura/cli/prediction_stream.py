@@ -27,9 +27,9 @@ class Run:
         self.model, self.asking, self.name, self.skip = model, asking, name, skip
         self.rules = None if asking.constraints is None else Rules(asking.constraints)
         self.sequences = self.reviewed = self.skipped = 0
-        self.lowest = 1.0  # probability of a segment, where there is a threshold
-        self.segments = self.written = 0  # that are in the output
-        self.carried: list[str] = []  # what the first sequences carry along
+        self.lowest = 1.0  # lowest probability of a segment, with a threshold
+        self.segments = self.written = 0  # written to the output
+        self.carried: list[str] = []  # carried columns of the first sequences
 
     def batches(
         self, documents: Iterator[Document], aside: Any, progress: Callable[[int], None]
@@ -100,7 +100,7 @@ class Run:
                 raise
             place = error.argument or ""
             if isinstance(rules, Mapping) and place.startswith("constraints"):
-                return self._named(documents, [rules] * len(documents))  # says which sequence
+                return self._named(documents, [rules] * len(documents))  # to name the sequence
             if isinstance(error, Impossible):
                 problem = f"{error.problem} in {self.asking.constraints}"
                 raise error.changed(problem=problem) from None

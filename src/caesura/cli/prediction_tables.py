@@ -50,7 +50,7 @@ def separator_of(columns: Columns | None, form: str) -> str | None:
 
 def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style: Style) -> None:
     """Write predictions as a table, with the other columns of the input."""
-    begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
+    begin: Sequence[Answer] = next(batches, ())  # once read, the columns of the input are known
     columns = style.columns()
     flag = style.flag_name(columns)
     own = [] if flag is None else [flag]

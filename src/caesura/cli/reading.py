@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 PANEL = "Reading"
-SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item for each
+SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item per sequence
 TOKENISERS = ("words", "parts", "characters", "whitespace")
 PACKED = (".gz", ".bz2", ".xz")
 

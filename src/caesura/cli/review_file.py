@@ -28,7 +28,7 @@ __all__ = [
 
 ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
 FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
-UNMARKED = ("", "no", "n", "false", "0", "0.0")  # cells of a row that is not checked, in any case
+UNMARKED = ("", "no", "n", "false", "0", "0.0")  # cells of unchecked rows, in any case
 MARKED = ("x", "yes", "y", "true", "1", "1.0", "ok", "done", "checked", "✓", "✔")
 
 
@@ -53,7 +53,7 @@ class Review:
         self.form = form_of(path, "jsonl")
         self.count = 0
         self._kept = scratch()
-        self._order: list[tuple[float, int, int]] = []  # how sure, number, where it is kept
+        self._order: list[tuple[float, int, int]] = []  # minus the errors expected, number, offset
 
     def __enter__(self) -> Review:
         return self

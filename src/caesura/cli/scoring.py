@@ -17,8 +17,8 @@ from caesura.segments import Segment
 __all__ = ["as_json", "details", "measure", "only", "page", "plain", "same_number", "same_tokens"]
 __all__ += ["vocabulary", "worst"]
 
-Found = Sequence[Sequence[Segment]]  # of each sequence
-Chances = Sequence[Sequence[float]]  # the probability of each of them
+Found = Sequence[Sequence[Segment]]  # the segments of each sequence
+Chances = Sequence[Sequence[float]]  # the probability of each segment
 
 
 def measure(

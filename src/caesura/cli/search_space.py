@@ -18,7 +18,7 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["Range", "candidates", "parse", "toml"]
 
-POINTS = 5  # of a range, in a grid
+POINTS = 5  # values per range in a grid
 Space = dict[str, "Range | list[Any]"]
 
 
@@ -116,7 +116,7 @@ def candidates(space: Space, draws: int | None, seed: int) -> Iterator[Choices]:
         return
     chance = random.Random(seed)
     seen: set[str] = set()
-    for _ in range(20 * draws):  # a small space may have fewer
+    for _ in range(20 * draws):  # a small space may contain fewer than `draws`
         drawn = {
             name: values.draw(chance) if isinstance(values, Range) else chance.choice(values)
             for name, values in space.items()

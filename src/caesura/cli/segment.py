@@ -168,7 +168,7 @@ def segment(
     check_alone(workers)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
-        asking = asking._replace(probabilities=True)  # a page marks uncertain segments
+        asking = asking._replace(probabilities=True)  # pages mark uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
     if " " in input and not os.path.exists(input):
         raise InvalidInput(

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 TOKENS = "CAESURA_TOKENS"
-LEAST = 16  # characters of a token
+LEAST = 16  # minimum number of characters in an access token
 LOCAL_ADDRESSES = ("127.0.0.1", "localhost", "::1")
 PANEL = "Server"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["TEXTS"]
 
 TEXTS = {
-    # the model
+    # model
     "--config": "Read settings from this TOML file; options override it. Default: no file.",
     "--model": "Choose the kind of model: semi scores segments, chain scores tokens, neural uses a "
     "network (needs torch). Default: semi.",
@@ -77,7 +77,7 @@ TEXTS = {
     "--all-possible-transitions": "Give weights to pairs of labels that the data does not have. "
     "Default: yes.",
     "--boundary-weights": "Give weights to the first and the last label. Default: yes.",
-    # the network
+    # network
     "--network": "Choose the layer above the network: a chain over tags, a semi-CRF with vectors "
     "of segments (semi), one without a limit on lengths (overlapping), or a filtered semi-CRF. "
     "Default: chain.",

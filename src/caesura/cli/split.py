@@ -26,7 +26,7 @@ from caesura.errors import counted
 
 __all__ = ["split"]
 
-SHARES = {2: (80.0, 20.0), 3: (80.0, 10.0, 10.0)}  # by the number of files
+SHARES = {2: (80.0, 20.0), 3: (80.0, 10.0, 10.0)}  # percentages by number of files
 
 
 @command(

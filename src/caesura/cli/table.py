@@ -15,8 +15,8 @@ from caesura.errors import InvalidInput, counted
 
 __all__ = ["table"]
 
-LINES = (".jsonl", ".ndjson")  # beside the forms of tables
-SHOWN = 10  # rows that are shown where no file is written
+LINES = (".jsonl", ".ndjson")  # besides the formats of tables
+SHOWN = 10  # rows shown if no file is written
 
 
 @command(

@@ -27,10 +27,10 @@ class Tokens:
     """
 
     def __init__(self, reading: Reading, choices: Choices) -> None:
-        self.cutter: Any = choices.get("tokeniser")  # what readers cut by at first
+        self.cutter: Any = choices.get("tokeniser")  # the tokeniser with which readers begin
         free = self.cutter is None and reading.align == "strict"
         self.fitting = Fitting() if free else None
-        self._place = ""  # of the span that decided
+        self._place = ""  # place of the span that required the chosen one
 
     @property
     def chosen(self) -> Any:

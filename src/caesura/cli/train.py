@@ -30,8 +30,8 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["train"]
 
-SHOWN = 1000  # sequences of a corpus that is streamed whose summary is shown
-MEANING = {  # of what a checkpoint depends on
+SHOWN = 1000  # sequences of a streamed corpus that are summarised
+MEANING = {  # settings that a checkpoint depends on, in words
     "n": "number of weights",
     "weights": "number and checksum of the weights",
     "optimiser": "learner",
@@ -126,7 +126,7 @@ def train(
     else:
         executor_options.check_alone(scale)
         corpora = _read((train, also or []), dev, reading, choices, json)
-    if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
+    if run.warm_start is None and "tokeniser" in choices:  # it may have been chosen just now
         with naming_config(settings):
             model = _model(choices, run)
     untested = run.quiet or run.warm_start or scale.executor is not None
@@ -137,7 +137,7 @@ def train(
     with naming_config(settings):
         _fit(model, corpora, dev, checkpoint, scale)
     seconds = time.perf_counter() - began
-    if scale.executor is not None and corpora.dev is not None:  # now that tokens are known
+    if scale.executor is not None and corpora.dev is not None:  # with the tokeniser that was fitted
         held_out: Any = corpora.dev
         corpora = corpora._replace(dev=list(held_out.cut_by(model.tokeniser_)))
     if getattr(model, "stream", False):
@@ -162,12 +162,12 @@ class _Corpora(NamedTuple):
     """The training and development data with their statistics."""
 
     train: Iterable[Document]
-    first: list[Document]  # of the training data: all, or some where it is streamed
+    first: list[Document]  # all training data, or the first sequences if it is streamed
     dev: list[Document] | None
     summaries: list[tuple[str, corpus_summary.Summary]]
     warnings: list[str]
-    counts: list[tuple[str, int]]  # files of the training data, and how many sequences they have
-    order: list[str]  # labels in the order of columns, where the data is a table
+    counts: list[tuple[str, int]]  # (file, number of sequences) of the training data
+    order: list[str]  # labels in the order of columns, if the data is a table
     streams: list[tuple[str, Any]]
 
 

@@ -34,11 +34,11 @@ _ABSENT = (
 class Training(NamedTuple):
     """The training data of a model."""
 
-    documents: Iterable[Document]  # which can be read again for each pass
-    first: list[Document]  # all, or some where they are streamed
-    counts: list[tuple[str, int]]  # the files, and how many sequences they have
+    documents: Iterable[Document]  # re-iterable, for several passes
+    first: list[Document]  # all documents, or the first ones if they are streamed
+    counts: list[tuple[str, int]]  # (file, number of sequences)
     order: list[str]  # labels in the order of the columns of tables
-    streams: list[tuple[str, Any]]  # corpora that are read again for each pass
+    streams: list[tuple[str, Any]]  # (file, corpus), for corpora that are read again in each pass
 
 
 def read_training(
@@ -138,7 +138,7 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         )
     absent = [label for label in known if label not in names]
     for label in absent:
-        if f"p({label})" in names:  # a review file, whose model had the label
+        if f"p({label})" in names:  # a review file of a model with this label
             others = [one for one in names if one not in known and not one.startswith("p(")]
             near = difflib.get_close_matches(label, others, 1)
             remedy = f"rename {near[0]!r} to {label!r}" if near else "restore the column"

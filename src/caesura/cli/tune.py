@@ -41,8 +41,8 @@ from caesura.executors.software import check_software, software
 __all__ = ["tune"]
 
 DEFAULT = ["c2=0.001,0.01,0.1,1.0"]
-NEURAL = ["rate=0.0003,0.001,0.003"]  # of a network
-SHOWN = {"features": "preset"}  # names of options where they are not those of parameters
+NEURAL = ["rate=0.0003,0.001,0.003"]  # default for networks
+SHOWN = {"features": "preset"}  # parameter -> option, where they differ
 
 
 class Search(NamedTuple):
@@ -85,8 +85,8 @@ class Result(NamedTuple):
     """One combination of settings and its scores."""
 
     choices: Choices
-    total: Score  # over all folds
-    folds: list[float]  # F1 of each
+    total: Score  # counts over all folds
+    folds: list[float]  # F1 of each fold
 
     @property
     def deviation(self) -> float:
@@ -123,7 +123,7 @@ def tune(
     tried = list(candidates(parse(search.attempts or usual), search.random, seed))
     for one in tried:
         with naming_config(settings, one):
-            estimator(base | one)  # names a wrong choice at once
+            estimator(base | one)  # reports invalid settings at once
     if search.output is not None:
         check_output(search.output)
         check_apart((search.output,), (train, *files_of(settings, base)))

@@ -30,7 +30,7 @@ from caesura.models.schemes import tag_set
 __all__ = ["CRF"]
 
 T = TypeVar("T")
-CHUNK = 1000  # sequences at a time
+CHUNK = 1000  # sequences that are processed at a time
 
 
 class CRF(Parameters):
@@ -105,7 +105,7 @@ class CRF(Parameters):
     0.638
     """
 
-    # Older pickles do not have these.
+    # Defaults for older pickles, which lack these attributes.
     warm_start: bool | str = False
     keep_best: bool = False
     forbid_invalid: bool = False
@@ -114,7 +114,7 @@ class CRF(Parameters):
     _tagger: Tagger | None = None
     _info: ModelInfo | None = None
     _modelfile: ModelFile | None = None
-    _barred: tuple[Fitted, Fitted] | None = None  # a model, and the same without ill-formed tags
+    _barred: tuple[Fitted, Fitted] | None = None  # a model, and its copy without ill-formed tags
 
     def __init__(
         self,
@@ -316,7 +316,7 @@ class CRF(Parameters):
             corpus = corpus_of(fitted.encoder, [part], False)
             try:
                 out += answer(fitted, fitted.parameters.compile(corpus), threads)
-            except Impossible as error:  # it counts from the first of these sequences
+            except Impossible as error:  # its index counts from the first of these sequences
                 raise error.changed(index=(error.index or 0) + len(out)) from None
         return out
 

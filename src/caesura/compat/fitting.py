@@ -21,7 +21,7 @@ __all__ = ["LABELS", "OURS", "SEQUENCES", "append_all", "trainer_of"]
 
 SEQUENCES = "a list of sequences, each with the attributes of its tokens"
 LABELS = "the labels of each token of each sequence"
-_NAMES = {  # of the trainer, where they differ
+_NAMES = {  # parameter -> its name in the trainer, where they differ
     "min_freq": "feature.minfreq",
     "all_possible_states": "feature.possible_states",
     "all_possible_transitions": "feature.possible_transitions",
@@ -109,7 +109,7 @@ def append_all(
             more = names[1] if one is ends else names[0]
             raise InvalidInput(f"{more}: got more than {i}, expected as many of X as of y")
         try:
-            if sample_weight is None:  # a trainer of the user's own need not know of weights
+            if sample_weight is None:  # a user's own trainer may not accept weights
                 trainer.append(one, labels, group)
             else:
                 trainer.append(one, labels, group, next(weights))

@@ -43,7 +43,7 @@ def _scores(data: Instances, found: npt.NDArray[np.int32]) -> dict[str, Any]:
     ref = np.bincount(gold, minlength=Y).tolist()
     scores, sums = {}, [0.0, 0.0, 0.0]
     for label, m, n, r in zip(data.labels, match, model, ref, strict=True):
-        if not r:  # not in the held-out group: not judged
+        if not r:  # the label is not in the held-out group
             scores[label] = LabelScore(m, n, r, None, None, None)
             continue
         p, q = m / n if n else 0.0, m / r

@@ -68,10 +68,10 @@ class ItemSequence:
 class Read(NamedTuple):
     """Sequences as ragged arrays."""
 
-    offsets: npt.NDArray[np.int64]  # (n + 1,) tokens
-    ptr: npt.NDArray[np.int64]  # (tokens + 1,) attributes
+    offsets: npt.NDArray[np.int64]  # (n + 1,) offset of the tokens of each sequence
+    ptr: npt.NDArray[np.int64]  # (tokens + 1,) offset of the attributes of each token
     ids: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float64] | None  # None: all are 1
+    values: npt.NDArray[np.float64] | None  # None if all are 1
 
 
 def new_encoder() -> Encoder:

@@ -39,8 +39,8 @@ class Instances(NamedTuple):
     encoder: Encoder
     labels: Sequence[str]
     parts: Sequence[Read]
-    tags: Ints  # (tokens,) of all sequences
-    weight: Floats  # (n,) how much each sequence counts
+    tags: Ints  # (tokens,) concatenated
+    weight: Floats  # (n,) weight of each sequence
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ _ACCURACY = re.compile(r"(Item|Instance) accuracy: (\d+) / (\d+)")
 _LABEL = re.compile(
     r" {4}(.+): \((\d+), (\d+), (\d+)\) \(([\d.]+|\*+), ([\d.]+|\*+), ([\d.]+|\*+)\)"
 )
-_AHEAD = ("prepared", "optimization_end")  # seen by the first message of what comes next
+_AHEAD = ("prepared", "optimization_end")  # recognised by the first message of the next event
 
 
 class LabelScore(NamedTuple):
@@ -118,7 +118,7 @@ class TrainLogParser:
         _, start, end = self.events[-1]
         return "".join(self.log[start:end])
 
-    # -- one method for each state ------------------------------------------------------------
+    # -- handlers of the states ---------------------------------------------------------------
 
     def _starting(self, line: str) -> None:
         if line.startswith("Feature generation"):

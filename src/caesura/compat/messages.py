@@ -10,7 +10,7 @@ from caesura.compat.settings import ALGORITHMS
 __all__ = ["PROGRESS", "failed", "generated", "iterated", "opened", "prepared", "stored", "trained"]
 
 PROGRESS = [str(k // 5) if k % 5 == 0 else "." for k in range(51)]  # 0....1....2 and so on to 10
-_RENAMED = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}  # only in the log
+_RENAMED = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}  # in the log only
 _ENDS = {
     "max_iterations": "the maximum number of iterations",
     "objective": "the stopping criteria",

@@ -35,7 +35,7 @@ __all__ = [
 Tags = Iterable[Iterable[str]]
 AVERAGES = (None, "micro", "macro", "weighted")
 ZERO = ("warn", 0, 1)
-LENIENT = frozenset("BIES")  # the letters that the default mode of seqeval reads together
+LENIENT = frozenset("BIES")  # the letters of seqeval's default mode
 
 
 class _How(NamedTuple):

@@ -10,7 +10,7 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["ALGORITHMS", "HELP", "Algorithm", "algorithm_of", "named_as", "options_of", "value_of"]
 
-NO_LIMIT = 2**31 - 1  # CRFsuite's number for "as many as it takes"
+NO_LIMIT = 2**31 - 1  # CRFsuite's value for no limit
 
 
 class Algorithm(NamedTuple):
@@ -22,11 +22,11 @@ class Algorithm(NamedTuple):
     'sgd'
     """
 
-    title: str  # what CRFsuite's log calls it
+    title: str  # its name in CRFsuite's log
     learner: str  # its name in `caesura.learning.LEARNERS`
-    defaults: Mapping[str, Any]  # parameters by CRFsuite's names, in CRFsuite's order
-    options: Mapping[str, str]  # CRFsuite's names to those of `ChainCRF`; the others are not used
-    fixed: Mapping[str, Any] = {}  # other arguments of `ChainCRF`
+    defaults: Mapping[str, Any]  # CRFsuite's parameters, in its order
+    options: Mapping[str, str]  # CRFsuite's name -> that of `ChainCRF`; others are unused
+    fixed: Mapping[str, Any] = {}  # further arguments of `ChainCRF`
 
 
 _FEATURES: dict[str, Any] = {
@@ -40,7 +40,7 @@ _OPTIONS = {
     "feature.possible_transitions": "all_possible_transitions",
     "max_iterations": "max_iterations",
 }
-_ALL_PASSES = {"period": NO_LIMIT}  # CRFsuite does not stop where the loss no longer falls
+_ALL_PASSES = {"period": NO_LIMIT}  # CRFsuite runs all passes, even if the loss stops falling
 ALGORITHMS: dict[str, Algorithm] = {
     "lbfgs": Algorithm(
         "L-BFGS optimization",
@@ -167,7 +167,7 @@ def value_of(name: str, value: Any, default: Any) -> Any:
         return value.strip().lower() == "true"
     try:
         if kind in (bool, int) and not isinstance(value, str) and int(value) != value:
-            raise ValueError(value)  # would be cut
+            raise ValueError(value)  # would be truncated
         return bool(int(value)) if kind is bool else kind(value)
     except (TypeError, ValueError, OverflowError):
         expected = {bool: "True or False", int: "a whole number"}.get(kind, "a number")

@@ -51,10 +51,10 @@ class ModelInfo(NamedTuple):
     """
 
     header: dict[str, str]
-    labels: dict[str, str]  # name to number
-    attributes: dict[str, str]  # name to number
-    transitions: dict[tuple[str, str], float]  # (previous label, label) to weight
-    state_features: dict[tuple[str, str], float]  # (attribute, label) to weight
+    labels: dict[str, str]  # name -> number
+    attributes: dict[str, str]  # name -> number
+    transitions: dict[tuple[str, str], float]  # (previous label, label) -> weight
+    state_features: dict[tuple[str, str], float]  # (attribute, label) -> weight
 
 
 class Tagger:
@@ -250,7 +250,7 @@ class Tagger:
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text to a file or to the standard output."""
-        info = self.info()  # raises before a file is made
+        info = self.info()  # raises before the file is created
         if filename is None:
             _write(info, sys.stdout)
             return

@@ -57,11 +57,11 @@ class BaseTrainer:
     True
     """
 
-    # What a subclass has that does not call __init__.
+    # Defaults for subclasses that do not call __init__.
     algorithm: str = "lbfgs"
     verbose: bool = False
     n_threads: int | None = None
-    keep_best: bool = False  # whether the weights that are best on the held-out group are kept
+    keep_best: bool = False  # whether to keep the weights that score best on the held-out group
     logparser: TrainLogParser | None = None
     model_: ChainCRF | None = None
     _event: str | None = None

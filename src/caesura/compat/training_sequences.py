@@ -19,8 +19,8 @@ class _Group(NamedTuple):
     """The sequences of one group."""
 
     parts: list[Read]
-    tags: list[int]  # of all tokens
-    weights: list[float]  # of each sequence
+    tags: list[int]  # labels of all tokens
+    weights: list[float]  # weight of each sequence
 
 
 class Gathered:
@@ -34,7 +34,7 @@ class Gathered:
 
     def __init__(self, before: Fitted | None = None) -> None:
         self.before = before
-        self.near = False  # whether penalties count from the weights of `before`
+        self.near = False  # whether penalties are measured from the weights of `before`
         self.encoder = new_encoder() if before is None else before.encoder.copy()
         states = () if before is None else before.structure.states
         self.labels: dict[str, int] = {label: k for k, label in enumerate(states)}

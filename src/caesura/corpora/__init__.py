@@ -63,8 +63,8 @@ class _Format(NamedTuple):
 
     read: Callable[..., Corpus]
     write: Callable[..., int]
-    cuts: bool = True  # whether its readers take a tokeniser
-    aligns: bool = True  # and whether they align spans with tokens
+    cuts: bool = True  # whether its reader takes a tokeniser
+    aligns: bool = True  # whether its reader aligns spans with tokens
 
 
 _FORMATS = {
@@ -80,7 +80,7 @@ _FORMATS = {
 
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
 _NAMES = f"{', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
-OTHER_FORMAT = f"pass format={_NAMES}"  # a remedy
+OTHER_FORMAT = f"pass format={_NAMES}"  # remedy in errors
 """The names of the formats."""
 
 
@@ -132,7 +132,7 @@ def read(
     with noting_missing(path):
         name = _known(format) if format is not None else detect(path)
     form = _FORMATS[name]
-    Tally(on_error, align)  # names a wrong argument at once
+    Tally(on_error, align)  # validates both arguments before the file is opened
     automatic = tokeniser == AUTO and align == "strict" and form.cuts and path != "-"
     cutter = Tokeniser.of("words" if tokeniser == AUTO else tokeniser)
     _check_options(form.read, options)

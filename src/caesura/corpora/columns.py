@@ -35,17 +35,17 @@ __all__ = [
 
 TEXT = "text"
 BETWEEN = " | "
-NAME_TEXT = "name it with text='...'"  # remedies
+NAME_TEXT = "name it with text='...'"  # remedies in errors
 NAME_LABELS = "name the labels without it, with labels=['...']"
-SAMPLE = 100  # rows by which columns are chosen
-_MOST_CELLS = 200_000  # of the sample
-_MOST_CANDIDATES = 5  # columns that are tried as the text
-_LEAST = 0.5  # minimum share of cells in the text, for a label column
-_LEAST_DIGITS = 0.8  # the same for a column of numbers, which may occur by chance
-_PARTLY = 0.1  # share of cells that makes a column suspicious that is not a label
+SAMPLE = 100  # rows from which the roles of columns are chosen
+_MOST_CELLS = 200_000  # maximum number of cells in the sample
+_MOST_CANDIDATES = 5  # columns that are considered as the text
+_LEAST = 0.5  # minimum share of a label column's cells that occur in the text
+_LEAST_DIGITS = 0.8  # the same for columns of digits, which may occur in the text by chance
+_PARTLY = 0.1  # above this share, a column that is not a label is reported
 _PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
 Row = Sequence[Any]
-Edges = tuple[set[int], set[int]]  # characters where tokens start and end
+Edges = tuple[set[int], set[int]]  # offsets at which tokens start, and at which they end
 Choice = str | None | Literal[False]
 
 
@@ -58,14 +58,14 @@ class Columns(NamedTuple):
     text: title (guessed); labels: brand; carried along: id
     """
 
-    names: tuple[str, ...]  # of all columns, in their order
-    text: str | None  # the column with the text; None: the cells of labels, joined
-    labels: tuple[str, ...]  # columns with segments, in their order
-    guessed: bool = False  # whether the text column was neither named nor given
-    types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
-    partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
+    names: tuple[str, ...]  # names of all columns, in order
+    text: str | None  # if None, the text is the cells of the labels, joined
+    labels: tuple[str, ...]  # columns with segments, in order
+    guessed: bool = False  # whether the text column was neither given nor named text
+    types: Mapping[str, Any] | None = None  # Arrow types, if known; if None, all are strings
+    partly: Mapping[str, float] = {}  # column -> share, for carried columns above _PARTLY
     more: bool = False  # whether later rows may have other columns
-    separator: str | None = None  # between the cells of a CSV file
+    separator: str | None = None  # the cell separator of a CSV file
 
     @property
     def carried(self) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def read_conll(
     >>> first.tokens, first.columns, first.segments
     (('Ann', 'Lee'), {'pos': ('NNP', 'NNP')}, (Segment(start=0, end=2, label='PER'),))
     """
-    Tally(on_error, "strict")  # names a wrong argument at once
+    Tally(on_error, "strict")  # validates the argument at once
     check_columns(columns)
     if separator == "":
         expected = "a column separator"
@@ -108,7 +108,7 @@ def read_conll(
     found, foreign = (scheme if tagged else None), frozenset[str]()
     if tagged and scheme == "auto":
         found, foreign = _detect(source, form, outside, on_error == "skip")
-    from_tags([], found or "BIO", repair=repair)  # this too
+    from_tags([], found or "BIO", repair=repair)  # validates the arguments at once
 
     def documents(tally: Tally) -> Iterator[Document]:
         for rows, layout in sequences(source, form):
@@ -179,7 +179,7 @@ def _document(
     text, offsets = _text(rows, tokens, source)
     try:
         return Document(tokens, text, offsets, columns, segments=segments)
-    except InvalidInput as error:  # from a comment
+    except InvalidInput as error:  # its text or offsets came from a comment
         raise source.error(rows.lines[0], error) from None
 
 

@@ -18,8 +18,8 @@ __all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]
 
 Align = Literal["strict", "expand", "contract"]
 OnError = Literal["raise", "skip"]
-SHOWN = 5  # cells that a warning names
-KEPT: ContextVar[int] = ContextVar("KEPT", default=20)  # messages about documents left out
+SHOWN = 5  # cells listed in a warning
+KEPT: ContextVar[int] = ContextVar("KEPT", default=20)  # stored messages of each kind
 
 
 class Notes(NamedTuple):
@@ -31,19 +31,19 @@ class Notes(NamedTuple):
     2000 documents; 1 left out because of errors; 3 spans cut a token (expand)
     """
 
-    documents: int = 0  # that were read
-    skipped: tuple[str, ...] = ()  # why documents were left out: the first 20 errors
-    n_skipped: int = 0  # how many errors there were
-    cut_spans: int = 0  # spans of characters that did not meet the boundaries of tokens
-    align: Align = "strict"  # what was done with them
-    lost_spans: int = 0  # those of them for which no token was left
-    discontinuous: int = 0  # spans in several parts, which were left out
-    relations: int = 0  # relations, events, attributes and remarks, which were left out
-    repeated: int = 0  # cells that occur more than once in their text
+    documents: int = 0  # number of documents read
+    skipped: tuple[str, ...] = ()  # errors of skipped documents: the first 20
+    n_skipped: int = 0  # number of skipped documents
+    cut_spans: int = 0  # character spans whose ends are not token boundaries
+    align: Align = "strict"  # how they were aligned
+    lost_spans: int = 0  # cut spans that were left without tokens
+    discontinuous: int = 0  # spans in several parts, all skipped
+    relations: int = 0  # relations, events, attributes and remarks, all skipped
+    repeated: int = 0  # cells whose value occurs more than once in their text
     first_repeated: str = ""  # the first of them
-    skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
+    skipped_at: tuple[int, ...] = ()  # indices of the skipped documents
     damaged: str | None = None  # why the rest of the file could not be read
-    repeated_at: tuple[str, ...] = ()  # the first 20 cells that occur more than once in their text
+    repeated_at: tuple[str, ...] = ()  # the first 20 repeated cells
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -99,7 +99,7 @@ class Tally(Alignment):
         self.documents = self.n_skipped = self.cut = self.lost = 0
         self.discontinuous = self.relations = self.n_repeated = 0
         self.repeated_at: list[str] = []
-        self.place = ""  # of the row that is being read
+        self.place = ""  # place of the current row, for messages
         self.skipped: list[str] = []
         self.skipped_at: list[int] = []
         self.damaged: str | None = None
@@ -186,7 +186,7 @@ class Corpus:
         self._documents = documents
         self.columns: Columns | None = None
         self.on_columns: Callable[[Columns], None] | None = None
-        self.automatic = False  # whether a model may choose another tokeniser
+        self.automatic = False  # whether a model may choose the tokeniser
         self._choices = on_error, align
         self._tally = Tally(*self._choices)
 

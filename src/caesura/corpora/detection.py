@@ -30,7 +30,7 @@ SUFFIXES = {
     ".ann": "brat",
 }
 _TAG = re.compile(r"O|[BIESLUMCA](-\S+)?")
-_NAME = re.compile(r"[^\W\d][\w.()/#-]*( [\w.()/#-]+){0,2}")  # of a column
+_NAME = re.compile(r"[^\W\d][\w.()/#-]*( [\w.()/#-]+){0,2}")  # a column name
 _COLUMNS = re.compile(r"^# global\.columns = |^-DOCSTART-", re.MULTILINE)
 
 
@@ -75,8 +75,8 @@ def detect(path: Name) -> str:
 class Piped(NamedTuple):
     """The detected kind of the standard input."""
 
-    form: str  # csv, jsonl, parquet, xlsx, or text: one on each line
-    doubtful: bool  # whether supposed text may be a table
+    form: str  # csv, jsonl, parquet, xlsx, or text with one text per line
+    doubtful: bool  # whether what looks like text may be a table
 
 
 def piped(columns: bool = False) -> Piped:
@@ -101,7 +101,7 @@ def piped(columns: bool = False) -> Piped:
 def _may_be_table(text: str) -> bool:
     """Return whether the first line may be a header whose number of columns fits all lines."""
     lines = [line for line in text.splitlines() if line.strip()]
-    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
+    lines = lines[:-1] if len(lines) > 2 else lines  # the last line may be truncated
     for separator in ",;\t|":
         try:
             rows = list(csv.reader(lines, delimiter=separator))
@@ -155,9 +155,9 @@ def _is_tabbed(text: str) -> bool:
     """Return whether all lines have the same number of tabs, and cells of several words."""
     lines = text.rstrip("\r\n").split("\n")
     rows = [line.split("\t") for line in lines]
-    if _is_ragged(rows):  # unless line ends are in quotes
+    if _is_ragged(rows):  # line ends may be inside quotes
         rows = _quoted(lines)
-    rows = rows[:-1] if len(rows) > 2 else rows  # the last may be cut
+    rows = rows[:-1] if len(rows) > 2 else rows  # the last row may be truncated
     if _is_ragged(rows) or not rows or len(rows[0]) < 2:
         return False
     columns = zip(*rows[1:], strict=True)

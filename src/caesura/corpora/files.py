@@ -39,8 +39,8 @@ __all__ = [
     "writing",
 ]
 
-OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # a remedy
-Name = str | os.PathLike[str]  # of a file; - is the standard input or output
+OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # remedy in errors
+Name = str | os.PathLike[str]  # a file name; "-" is the standard input or output
 
 
 @contextlib.contextmanager
@@ -65,7 +65,7 @@ def noting_missing(path: Name) -> Iterator[None]:
             error.add_note(f"there is no folder {folder!r}: create it, or correct the path")
             raise
         near: list[str] = []
-        with contextlib.suppress(OSError):  # the folder need not be readable
+        with contextlib.suppress(OSError):  # the folder may be unreadable
             near = difflib.get_close_matches(place.name, os.listdir(place.parent), 1)
         here = str(place.parent.resolve())
         advice = f"did you mean {near[0]!r}?" if near else "correct the path"
@@ -132,7 +132,7 @@ class Source:
         try:
             yield from text
         finally:
-            if not file.closed:  # the reading may have been given up
+            if not file.closed:  # closed if the reader was abandoned
                 text.detach()
 
     def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
@@ -211,9 +211,9 @@ def unpacked_suffix(path: Name) -> str:
     return place.suffix.lower()
 
 
-# ---- packed files -----------------------------------------------------------------------------
+# ---- compressed files -------------------------------------------------------------------------
 
-PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}  # how they begin
+PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}  # their first bytes
 
 
 def _peeked(file: Any, size: int) -> bytes:
@@ -276,7 +276,7 @@ def damage(packing: str) -> tuple[type[Exception], ...]:
 
 def _packed(file: IO[bytes], packing: str) -> IO[bytes]:
     """Open a compressed file for writing; the output is reproducible."""
-    if packing == ".gz":  # without the time
+    if packing == ".gz":  # without a timestamp
         return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=file, mtime=0))
     if packing == ".bz2":
         import bz2

@@ -28,8 +28,8 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["read_jsonl", "write_jsonl"]
 
-RESERVED = {*FIELDS, "spans"}  # keys that are no columns
-OWN = {"text", "tokens", "attributes", "dense"}  # keys that hold the sequence
+RESERVED = {*FIELDS, "spans"}  # keys that are not columns
+OWN = {"text", "tokens", "attributes", "dense"}  # keys that hold a sequence
 
 
 def read_jsonl(
@@ -138,7 +138,7 @@ def _guessed(
     try:
         return choose(names, rows, None, labels, tokeniser)._replace(types={}, more=True)
     except InvalidInput:
-        return None  # the first object is then an error
+        return None  # the first object will raise an error
 
 
 class _Keys(NamedTuple):
@@ -186,7 +186,7 @@ def _loaded(line: str) -> Any:
         return json.loads(line)
     except json.JSONDecodeError as error:
         problem = f"got no JSON at column {error.colno}: {error.msg}"
-    except (RecursionError, ValueError) as error:  # nested too deep, a number with too many digits
+    except (RecursionError, ValueError) as error:  # too deeply nested, or too many digits
         problem = f"got JSON that cannot be read: {error}"
     raise InvalidInput(f"{problem}; write an object with tokens or text") from None
 
@@ -311,7 +311,7 @@ def _json(record: dict[str, Any]) -> str:
     try:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
         line.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:  # a lone surrogate
         return json.dumps(record, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"attributes: got what JSON cannot hold: {error}") from None

@@ -37,8 +37,8 @@ __all__ += ["settled", "united"]
 
 Kind = str
 EMPTY = "empty"
-DIGITS = 38  # of decimals: what DuckDB and Parquet's 128 bits hold
-LARGEST = 2**63 - 1  # of whole numbers in databases
+DIGITS = 38  # of decimals: the limit of DuckDB, and of Parquet with 128 bits
+LARGEST = 2**63 - 1  # the largest integer in databases
 INTEGER_DIGITS = 19
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _EXACT = Context(prec=DIGITS)
@@ -126,7 +126,7 @@ def _length(value: int) -> int:
 
 def _of_decimal(value: Decimal) -> Kind:
     _, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):  # infinite, or not a number
+    if not isinstance(exponent, int):  # infinity or NaN
         return "text"
     return _decimal(len(digits) + max(exponent, 0), max(-exponent, 0))
 
@@ -134,7 +134,7 @@ def _of_decimal(value: Decimal) -> Kind:
 def _of_datetime(value: datetime) -> Kind | None:
     if value != value:  # NaT of pandas
         return None
-    if getattr(value, "nanosecond", 0):  # of pandas; databases have microseconds
+    if getattr(value, "nanosecond", 0):  # pandas has nanoseconds, databases microseconds
         return "text"
     return "timestamp" if value.tzinfo is None else "instant"
 
@@ -251,7 +251,7 @@ def _moment(value: Any, kind: Kind) -> datetime:
     if not isinstance(value, datetime):
         return datetime.combine(value, time())
     plain: datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value  # pandas
-    with contextlib.suppress(OverflowError):  # within a day of the first or last year
+    with contextlib.suppress(OverflowError):  # raised near the first and the last year
         return plain.astimezone(UTC) if kind == "instant" else plain
     raise ValueError
 

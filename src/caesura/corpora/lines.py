@@ -87,6 +87,6 @@ def write_text(path: Name, documents: Iterable[Document]) -> int:
                     raise InvalidInput(message("text", text, expected, remedy))
             except InvalidInput as error:
                 raise InvalidInput(f"documents[{i}].{error}") from None
-            marked = i == 0 and text.startswith("\ufeff")  # readers take one for a byte order mark
+            marked = i == 0 and text.startswith("\ufeff")  # readers drop one byte order mark
             file.write("\ufeff" * marked + text + "\n")
     return i + 1

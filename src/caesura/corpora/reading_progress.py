@@ -23,7 +23,7 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[IO[bytes], int]] = {}  # with their sizes
+        self._files: dict[str, tuple[IO[bytes], int]] = {}  # path -> file and its size in bytes
 
     def add(self, path: str, file: IO[bytes]) -> None:
         """Register a file that is read from its beginning."""

@@ -22,10 +22,10 @@ _LETTERED = re.compile(r"O|[BIESLUMC](-.*)?")
 class Rows(NamedTuple):
     """The lines of one sequence."""
 
-    fields: list[list[str]]  # of each token
-    lines: list[int]  # the number of the line of each token
-    metadata: dict[str, tuple[str, int]]  # from comments, with the number of the line
-    problem: InvalidInput | None = None  # why the rest of it was not read
+    fields: list[list[str]]  # the fields of each token
+    lines: list[int]  # the line number of each token
+    metadata: dict[str, tuple[str, int]]  # from comments: key -> value and line number
+    problem: InvalidInput | None = None  # why the rest of the sequence could not be read
 
 
 class Form(NamedTuple):
@@ -34,8 +34,8 @@ class Form(NamedTuple):
     columns: Sequence[str | None] | None
     separator: str | None
     comment: str | None
-    boundary: str = DOCUMENT_START  # first field of another line that separates sequences
-    between: Callable[[list[str]], None] | None = None  # called with the fields of such lines
+    boundary: str = DOCUMENT_START  # first field of lines that also separate sequences
+    between: Callable[[list[str]], None] | None = None  # called with the fields of these lines
 
     def split(self, line: str) -> list[str]:
         """Return the fields of a line."""
@@ -55,9 +55,9 @@ class _Shape(NamedTuple):
     """The layout of the columns, as the first line with fields shows it."""
 
     width: int
-    layout: dict[str, int]  # the place of each column that is kept
-    shown: str  # how it is known
-    example: str | None  # that line, if it is not the names of the columns
+    layout: dict[str, int]  # index of each named column
+    shown: str  # where the layout comes from, for errors
+    example: str | None  # the line itself, unless it is a header
 
     def is_row(self, line: str, fields: list[str], form: Form) -> bool:
         """Return whether a line that starts like a comment is a row of its sequence."""
@@ -74,12 +74,12 @@ class _Shape(NamedTuple):
 def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]]]:
     """Yield the sequences of a file, each with the positions of its columns."""
     shape, numbered = _begin(source, form)
-    if shape is None:  # nothing but comments
+    if shape is None:  # only comments and blank lines
         return
     rows = Rows([], [], {})
     for number, line in numbered:
         if isinstance(line, str) and rows.problem is None and not form.marked(line):
-            fields = form.split(line)  # most lines are rows
+            fields = form.split(line)  # the fast path: most lines are rows
             apart = fields[:1] in ([DOCUMENT_START], [form.boundary])
             if len(fields) == shape.width and not line.isspace() and not apart:
                 rows.fields.append(fields)

@@ -22,11 +22,11 @@ __all__ = [
     "scheme_of_most",
 ]
 
-# In the order of preference; S/A is too like labels to be guessed.
+# In order of preference. S/A is never guessed, as its tags look too much like labels.
 _CANDIDATES = [row for row in SCHEMES if row.begin and row.name != "SA"]
 _LETTERS = {row.name: {row.begin, row.inside, row.end, row.single} for row in _CANDIDATES}
 _ALL_LETTERS = set().union(*_LETTERS.values())
-FEW = 10  # of so many tags, one that is not of the scheme may be a mistake
+FEW = 10  # tags outside the scheme may be mistakes if at most one tag in FEW is
 Pair = tuple[str | None, str | None]  # None before the first tag and after the last
 
 
@@ -35,7 +35,7 @@ class TagCounts:
 
     def __init__(self) -> None:
         self.pairs: Counter[Pair] = Counter()
-        self.lines: dict[str, int] = {}  # where each tag came first
+        self.lines: dict[str, int] = {}  # the line of the first occurrence of each tag
 
     def add(self, tags: Sequence[str], lines: Iterable[int]) -> None:
         """Count the tags of a sequence on the given lines."""
@@ -70,7 +70,7 @@ def detect_scheme(
     bare = all("-" not in tag for tag in lettered)
     if not tags:
         return "BIO"
-    if len(lettered) < len(tags) and bare:  # a label may be a letter
+    if len(lettered) < len(tags) and bare:  # some labels may look like letters
         return "plain"
     if len(lettered) < len(tags):
         other = next(tag for tag in tags if tag not in lettered)

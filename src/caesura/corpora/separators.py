@@ -11,9 +11,9 @@ from caesura.errors import InvalidInput, message
 __all__ = ["LOOKED", "PASS_SEPARATOR", "check_separator", "found_separator"]
 
 _SEPARATORS = ",;\t|"
-LOOKED = 20  # rows by which the separator is found
-_IN_NAMES = " \xa0_-.()[]/'\""  # characters that the name of a single column may well have
-PASS_SEPARATOR = "pass separator="  # a remedy
+LOOKED = 20  # rows that are read to find the separator
+_IN_NAMES = " \xa0_-.()[]/'\""  # characters that are common in the name of a single column
+PASS_SEPARATOR = "pass separator="  # beginning of a remedy
 
 
 class Lines(Protocol):

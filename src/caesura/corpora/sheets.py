@@ -20,7 +20,7 @@ from caesura.errors import CaesuraError, InvalidInput, MissingPackage
 
 __all__ = ["read_parquet", "read_xlsx", "write_parquet", "write_xlsx"]
 
-_BATCH = 1000  # rows of Parquet that are in memory at a time
+_BATCH = 1000  # rows of Parquet that are held in memory at a time
 
 
 def read_parquet(
@@ -133,7 +133,7 @@ def read_xlsx(
             for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
                 cells = [_value(cell) for cell in row]
                 while len(cells) > width and cells[-1] is None:
-                    cells.pop()  # what a sheet counts as its width may be more than its header
+                    cells.pop()  # a sheet may claim to be wider than its header
                 if not cells or all(cell is None for cell in cells):
                     continue
                 width = width or len(cells)

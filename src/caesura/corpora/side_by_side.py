@@ -24,7 +24,7 @@ from caesura.segments.tags import Repair, check_repair
 
 __all__ = ["SideBySide", "read_conlleval"]
 
-BOUNDARY = "-X-"  # a line that begins with it separates sequences, like a blank one
+BOUNDARY = "-X-"  # a line that begins with it separates sequences, like a blank line
 GOLD, PREDICTED = "gold", "predicted"
 
 
@@ -38,12 +38,12 @@ class SideBySide(NamedTuple):
     (Segment(start=0, end=1, label='PER'),)
     """
 
-    documents: list[Document]  # with the gold segments
-    predicted: list[list[Segment]]  # of each document
-    scheme: str  # of the tags
-    tags: int  # how many were compared; as in conlleval, also those of -DOCSTART- lines
+    documents: list[Document]  # with gold segments
+    predicted: list[list[Segment]]  # segments of each document
+    scheme: str  # tag scheme of both columns
+    tags: int  # number of compared tags; as in conlleval, those of -DOCSTART- lines count
     equal_tags: int  # number of equal pairs, as written in the file
-    notes: Notes = Notes()  # what was left out
+    notes: Notes = Notes()  # notes taken while reading
 
 
 def read_conlleval(
@@ -142,7 +142,7 @@ class _Tagged(NamedTuple):
     gold: list[str]
     predicted: list[str]
     lines: list[int]
-    problem: InvalidInput | None  # why it cannot be read
+    problem: InvalidInput | None  # why the sequence cannot be read
 
 
 def _tagged(

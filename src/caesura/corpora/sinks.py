@@ -29,8 +29,8 @@ __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table
 
 TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
 Row = Mapping[str, Any]
-MOST_ROWS = 1_048_576  # of a sheet
-MOST_CHARACTERS = 32_767  # of a cell of a sheet
+MOST_ROWS = 1_048_576  # of an Excel sheet, with the header
+MOST_CHARACTERS = 32_767  # of an Excel cell
 
 
 def table_form(path: Name) -> str | None:
@@ -135,7 +135,7 @@ class _Maker:
         self, file: IO[bytes], form: str, types: dict[str, Any], marked: bool, separator: str | None
     ) -> None:
         self.file, self.form, self.types, self.marked = file, form, types, marked
-        self.kinds: dict[str, Kind] = {}  # of columns whose cells are converted
+        self.kinds: dict[str, Kind] = {}  # column -> kind, for columns whose cells are converted
         self.separator = separator or ("\t" if form == "tsv" else ",")
 
     def sink(self, names: list[str]) -> Sink:
@@ -241,7 +241,7 @@ class _Csv:
 # ---- Parquet -------------------------------------------------------------------------------------
 
 
-EXACT = {"date", "time", "timestamp", "instant", "decimal"}  # which Arrow guesses with losses
+EXACT = {"date", "time", "timestamp", "instant", "decimal"}  # Arrow infers lossy types for them
 
 
 def _exact_kind(name: str, kept: IO[bytes]) -> Kind | None:
@@ -326,7 +326,7 @@ class _Sheet:
         self._append(names)
 
     def write(self, rows: Sequence[Row]) -> None:
-        with named_errors(scratch_name()):  # where openpyxl keeps the rows
+        with named_errors(scratch_name()):  # where openpyxl buffers the rows
             for row in rows:
                 self._append([row.get(name) for name in self.names])
 
@@ -346,7 +346,7 @@ class _Sheet:
         if value is None or (isinstance(value, float) and value != value):
             return None
         if isinstance(value, decimal.Decimal) and decimal.Decimal(str(float(value))) == value:
-            value = float(value)  # others have more digits than Excel, and become text
+            value = float(value)  # decimals with more digits than a float become text
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             value = value.isoformat()
         if not isinstance(value, _OF_SHEETS):
@@ -376,17 +376,17 @@ class _Sheet:
         self.sheet.close()
 
     def close(self) -> None:
-        with scratch() as made:  # which can be sought, unlike a pipe
+        with scratch() as made:  # seekable, unlike a pipe
             self.book.properties.created = self.book.properties.modified = _NEVER
             with named_errors(scratch_name()):
                 self.book.save(made)
             with zipfile.ZipFile(made) as old, scratch() as fixed:
                 with zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
-                    for part in old.infolist():  # the same bytes each time
+                    for part in old.infolist():  # for reproducible bytes
                         entry = zipfile.ZipInfo(part.filename, _NEVER.timetuple()[:6])
                         entry.compress_type = zipfile.ZIP_DEFLATED
                         with old.open(part) as read, new.open(entry, "w") as written:
-                            if part.filename == "docProps/core.xml":  # openpyxl puts the time in
+                            if part.filename == "docProps/core.xml":  # contains the current time
                                 written.write(
                                     _MODIFIED.sub(rb"\g<1>2000-01-01T00:00:00Z", read.read())
                                 )

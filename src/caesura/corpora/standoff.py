@@ -24,7 +24,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["read_brat", "write_brat"]
 
 _SPAN = re.compile(r"(\S+) ([0-9]{1,15} [0-9]{1,15}(?:;[0-9]{1,15} [0-9]{1,15})*)")
-_OTHERS = "REAMN#*"  # relations, events, attributes, references, remarks, equivalences
+_OTHERS = "REAMN#*"  # relations, events, attributes, references, notes, equivalences
 _NAME = "T1<tab>label start end<tab>text"
 
 
@@ -79,8 +79,8 @@ def read_brat(
         expected, remedy = "a folder, or a .txt or .ann file", "pass the folder of the pairs"
         raise InvalidInput(message("path", os.fspath(path), expected, remedy))
     if not place.is_dir():
-        os.stat(place.with_suffix(".txt"))  # raises if there is none
-    Source(os.devnull, encoding)  # names a wrong encoding at once
+        os.stat(place.with_suffix(".txt"))  # raises if the text does not exist
+    Source(os.devnull, encoding)  # validates the encoding at once
 
     def documents(tally: Tally) -> Iterator[Document]:
         for text in _texts(place):

@@ -36,8 +36,8 @@ from caesura.errors import InvalidInput
 __all__ = ["Numbered", "csv_rows", "read_csv", "table_corpus"]
 __all__ += ["write_csv", "write_table"]
 
-_LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
-Numbered = tuple[int, Sequence[Any] | InvalidInput]  # a row, or why it cannot be read
+_LONGEST = 2**24  # characters in a cell; limits a quote that is never closed
+Numbered = tuple[int, Sequence[Any] | InvalidInput]  # line number; a row, or why it is unreadable
 
 
 # ---- reading ----------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def table_corpus(
             columns = choose(names, good, text, labels, whole)
             columns = columns._replace(types=types(), separator=separator())
         except InvalidInput as error:
-            if error.remedy == NAME_TEXT:  # perhaps as rows are broken, which is then the error
+            if error.remedy == NAME_TEXT:  # if rows are broken, that is the error to report
                 _check_rows(first, len(names), place)
             raise place(number, error) from None
         corpus.found(columns)

@@ -140,7 +140,7 @@ class Beside:
             self.file = opened(self.path, "xb", shown)
             if self._hold(self.path):
                 break
-            self.file.close()  # another process took it for one that was left behind
+            self.file.close()  # removed by another process that took it for a stale file
 
     def _hold(self, path: Path) -> bool:
         """Lock a file; return False if it has been removed."""
@@ -153,7 +153,7 @@ class Beside:
         except FileNotFoundError:
             return False
         self._holds.append(number)
-        with contextlib.suppress(OSError):  # some file systems have no locks
+        with contextlib.suppress(OSError):  # some file systems do not support locks
             fcntl.flock(number, fcntl.LOCK_SH)
         return path.exists()
 
@@ -209,16 +209,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
-        return  # a device or folder, whose error is clear
+        return  # a device or folder; opening it raises a clear error
     beside = Beside(place, os.fspath(path))
     try:
         with beside.file as file:
-            file.write(b"\n")  # where there is no room, or no file may be longer than nothing
+            file.write(b"\n")  # fails on a full disk, and if the limit for file sizes is 0
     finally:
         beside.release()
 
 
-# ---- what was left behind ------------------------------------------------------------------------
+# ---- stale temporary files -----------------------------------------------------------------------
 
 
 def remove_stale(place: Path) -> None:
@@ -245,7 +245,7 @@ def _remove_if_stale(path: Path) -> None:
         return
     import fcntl
 
-    with contextlib.suppress(OSError):  # another user's, or gone, or held: then it stays
+    with contextlib.suppress(OSError):  # already removed, locked, or of another user
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)

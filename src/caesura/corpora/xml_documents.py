@@ -32,7 +32,7 @@ __all__ = ["read_xml", "write_xml"]
 _LAID_OUT = re.compile(r"[ \t]*\n[ \t\n]*")
 _PLAIN_NAME = re.compile(r"(?!(?i:xml))[A-Za-z_][A-Za-z0-9_.-]*")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_LOOKED_AT = 200  # records, to see whether elements are tokens
+_LOOKED_AT = 200  # records read to find out whether elements are tokens
 
 
 # ---- reading ----------------------------------------------------------------------------------

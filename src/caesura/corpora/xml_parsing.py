@@ -15,17 +15,17 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["SEGMENT", "Record", "records"]
 
-SEGMENT = "segment"  # an element whose label is in an attribute
+SEGMENT = "segment"  # element whose label is in an attribute
 _CHUNK = 2**16
-_DEEPEST = 200  # elements inside one another
+_DEEPEST = 200  # maximum nesting depth of elements
 
 
 class Record(NamedTuple):
     """The XML element of one document."""
 
     line: int
-    pieces: list[tuple[str | None, str]]  # label and text of each element, no label between them
-    preserved: bool  # whether white space is to be kept as it is
+    pieces: list[tuple[str | None, str]]  # (label, text); the label is None between elements
+    preserved: bool  # whether white space is preserved
     labelled: bool  # False if its segments are marked as unknown
     problem: str | None = None
 
@@ -40,13 +40,13 @@ class _Parser:
     def __init__(self, record: str | None, encoding: str | None, line: int = 0) -> None:
         self.record = record
         self.encoding = encoding
-        self.line = line  # the lines before those that the parser sees
+        self.line = line  # lines before the input of this parser
         self.root = ""
-        self.child = record or ""  # the name of the documents
-        self.seen = False  # whether there was one
+        self.child = record or ""  # element name of the documents
+        self.seen = False  # whether such an element has been found
         self.done: list[Record] = []
         self._open: list[str] = []
-        self._inside = 0  # the depth of the element of the document; 0 outside
+        self._inside = 0  # depth of the open document element; 0 outside
         self._now: dict[str, Any] = {}
         self._parser = expat.ParserCreate(encoding)
         self._parser.buffer_text = True
@@ -185,7 +185,7 @@ def _next(file: Any, content: bytes, parser: _Parser) -> tuple[int, bytes] | Non
     if not parser.child or not parser.root or wide:
         return None
     begins = re.compile(b"<" + re.escape(parser.child.encode()) + rb"[\s/>]")
-    lines, skipped = 0, 1  # not the one that begins here, if it does
+    lines, skipped = 0, 1  # skips the record that may begin here, which was refused
     while True:
         found = begins.search(content, skipped)
         if found is not None:

@@ -19,9 +19,9 @@ __all__ = ["activity"]
 class _Phase(NamedTuple):
     """The signal parameters of a phase."""
 
-    swing: tuple[float, float, float]  # of each channel
-    period: float  # samples in a swing
-    length: tuple[int, int]  # the least and the most samples in the phase
+    swing: tuple[float, float, float]  # amplitude of each channel
+    period: float  # samples per swing
+    length: tuple[int, int]  # minimum and maximum number of samples
 
 
 _PHASES = {

@@ -200,7 +200,7 @@ def _filled(template: str, fields: dict[str, str]) -> list[Piece]:
         if label is None:
             waiting += text
             if pieces and not text and chunk[-1] in ".," and pieces[-1][1][-1].isalnum():
-                pieces[-1] = (pieces[-1][0], pieces[-1][1] + chunk[-1])  # its mark is still needed
+                pieces[-1] = (pieces[-1][0], pieces[-1][1] + chunk[-1])  # keep the punctuation mark
             continue
         text = waiting.rstrip() + " " + text.lstrip() if waiting else text
         waiting = ""
@@ -236,7 +236,7 @@ def _ended(pieces: list[Piece], mark: str) -> list[Piece]:
     out: list[Piece] = []
     for i, (label, text) in enumerate(pieces):
         opened += text.count("(") - text.count(")")
-        if opened < 0:  # what would have opened it was left out
+        if opened < 0:  # its opening bracket was left out
             text = text.replace(")", "", 1)
             opened = 0
         if i + 1 == len(pieces):
@@ -253,7 +253,7 @@ def _document(pieces: Sequence[Piece]) -> Document:
     for label, piece in pieces:
         tail, head = text[-1:], piece[0]
         if text and not tail.isspace() and _glued(tail) and _glued(head):
-            text += " "  # or two fields would be one token
+            text += " "  # otherwise two fields would share a token
         spans.append((len(text) + len(piece) - len(piece.lstrip()), label))
         text += piece
     document = Document.from_text(text.rstrip())

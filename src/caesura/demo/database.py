@@ -22,9 +22,9 @@ class Stored(NamedTuple):
     """A database with references."""
 
     path: Path
-    kind: str  # DuckDB, or SQLite where duckdb is not installed
+    kind: str  # DuckDB, or SQLite if duckdb is not installed
     rows: int
-    review: int  # of these, for a person to look at
+    review: int  # rows flagged for review
 
 
 def store(model: Any, texts: Iterable[str], folder: Path) -> Stored:

@@ -10,9 +10,9 @@ from caesura.demo.words import capitalised
 
 __all__ = ["Piece", "forgotten", "habits", "scanned"]
 
-Piece = tuple[str, str]  # a label, and text with the white space before it
+Piece = tuple[str, str]  # label, text with leading white space
 
-_FORGOTTEN = {  # fields that people leave out, and how often
+_FORGOTTEN = {  # field -> how often people leave it out
     "number": 0.15,
     "pages": 0.05,
     "publisher": 0.2,
@@ -22,11 +22,11 @@ _FORGOTTEN = {  # fields that people leave out, and how often
     "month": 0.4,
     "note": 0.1,
 }
-_SLIPS = (  # what a scanner reads for what
+_SLIPS = (  # (true, read) pairs that a scanner confuses
     *(("1", "l"), ("l", "1"), ("0", "O"), ("O", "0"), ("rn", "m"), ("m", "rn"), ("cl", "d")),
     *(("5", "S"), ("e", "c"), ("i", "j"), ("h", "b"), ("I", "l"), ("li", "h"), ("ü", "ii")),
 )
-_MARKS = ",,,...::;"  # after a field
+_MARKS = ",,,...::;"  # punctuation after a field
 
 
 def forgotten(record: Record, draw: random.Random, noise: float) -> Record:
@@ -98,14 +98,14 @@ def _read(text: str, draw: random.Random) -> str:
         if true in text and draw.random() < 0.06:
             at = draw.choice([found.start() for found in re.finditer(re.escape(true), text)])
             text = text[:at] + read + text[at + len(true) :]
-    if draw.random() < 0.1:  # a space is lost after a mark
+    if draw.random() < 0.1:  # the space after a mark is lost
         text = re.sub(r"([.,:;)]) (?=\w)", r"\1", text, count=1)
-    if draw.random() < 0.1:  # the space before it
+    if draw.random() < 0.1:  # the leading space is lost
         text = text.lstrip()
-    if len(text.strip()) > 2 and draw.random() < 0.08:  # the mark at its end
+    if len(text.strip()) > 2 and draw.random() < 0.08:  # the final mark is lost
         text = text[:-1] if text[-1] in _MARKS else text
     long = list(re.finditer(r"[a-z]{4}(?=[a-z]{3})", text))
-    if long and draw.random() < 0.1:  # a word was broken at the end of a line
+    if long and draw.random() < 0.1:  # a word is broken at the end of a line
         at = draw.choice(long).end()
         text = f"{text[:at]}- {text[at:]}"
     return text

@@ -11,8 +11,8 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["Name", "Record", "Split", "records", "split"]
 
-OTHERS = "others"  # after the authors of a record: there are more
-# Whose numbers are months.
+OTHERS = "others"  # follows the authors of a record if there are more
+# Journals whose issues are numbered by month.
 MONTHLY = ("Communications of the ACM", "Proceedings of the IEEE", "Proceedings of the IRE")
 
 
@@ -28,9 +28,9 @@ class Record(NamedTuple):
 
     kind: str  # article, paper, chapter, book, report or preprint
     authors: tuple[Name, ...]
-    more: bool  # there are more authors than these
+    more: bool  # whether there are more authors than these
     year: str
-    month: int  # 0: not known
+    month: int  # 0 if unknown
     title: str
     journal: str
     booktitle: str
@@ -41,7 +41,7 @@ class Record(NamedTuple):
     place: str
     editors: tuple[Name, ...]
     institution: str
-    note: str  # an edition, the kind and number of a report, or where a preprint is
+    note: str  # an edition, the kind and number of a report, or the location of a preprint
 
 
 class Split(NamedTuple):

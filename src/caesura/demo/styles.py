@@ -41,16 +41,16 @@ class Style(NamedTuple):
     name: str
     authors: Names
     editors: Names
-    eds: tuple[str, str]  # after one editor, after more
+    eds: tuple[str, str]  # after one editor, and after several
     article: str
-    paper: str  # also a chapter
+    paper: str  # also for chapters
     book: str
     report: str
     preprint: str
-    capitals: bool = False  # of titles
-    short: str = ""  # "dots" or "bare": venues are abbreviated
-    month: str = ""  # "short" or "long": months are written
-    dash: str = "–"  # between pages
+    capitals: bool = False  # whether titles are capitalised
+    short: str = ""  # "dots" or "bare" if venues are abbreviated
+    month: str = ""  # "short" or "long" if months are written
+    dash: str = "–"  # between page numbers
 
     def template(self, kind: str) -> str:
         """Return the template for a kind of publication."""

@@ -33,7 +33,7 @@ __all__ = [
     "lexicons",
 ]
 
-PENALTIES = {"semi": (0.05, 0.01), "chain": (0.0, 0.1)}  # c1, c2: chosen by bench/demo.py
+PENALTIES = {"semi": (0.05, 0.01), "chain": (0.0, 0.1)}  # (c1, c2), chosen with bench/demo.py
 ITERATIONS = 100
 SURE = 0.9  # segments below this probability are flagged for review
 
@@ -44,8 +44,8 @@ class Data(NamedTuple):
     train: list[Document]
     dev: list[Document]  # other records in the same styles, for calibration
     test: list[Document]  # other records in the same styles
-    unseen: list[Document]  # the records of the test in styles that the others do not have
-    lexicons: list[Lexicon]  # of the records of train
+    unseen: list[Document]  # the records of `test`, in styles that no other part has
+    lexicons: list[Lexicon]  # from the records of `train`
 
 
 class Learnt(NamedTuple):
@@ -53,8 +53,8 @@ class Learnt(NamedTuple):
 
     model: SemiCRF | ChainCRF
     seconds: float
-    records: Report  # on unseen records
-    styles: Report  # on unseen records in unseen styles
+    records: Report  # scores on unseen records
+    styles: Report  # scores on unseen records in unseen styles
 
 
 class Field(NamedTuple):
@@ -64,7 +64,7 @@ class Field(NamedTuple):
     value: str  # normalised
     probability: float
     review: bool  # the probability is below SURE
-    error: str  # empty if both ends and the label are right
+    error: str  # empty if the boundaries and the label are correct
 
 
 class Answer(NamedTuple):
@@ -80,7 +80,7 @@ class Doubt(NamedTuple):
     segments: int
     flagged: int
     flagged_wrong: int
-    passed_wrong: int  # of those that are not flagged
+    passed_wrong: int  # wrong segments that are not flagged
 
     @property
     def passed_right(self) -> float:
@@ -185,7 +185,7 @@ def learn(kind: str, made: Data) -> Learnt:
         evaluate([one.segments or () for one in some], model.predict(some))
         for some in (made.test, made.unseen)
     )
-    known = set(model.labels_)  # a small n may lack one
+    known = set(model.labels_)  # with few references, labels may be missing
     dev = [one for one in made.dev if {s.label for s in one.segments or ()} <= known]
     model.calibrate(dev, method="temperature")
     return Learnt(model, seconds, records, styles)

@@ -164,10 +164,10 @@ class Names(NamedTuple):
     given: str  # "full", or initials as "J. A.", "J.A." or "JA"
     comma: str = ", "  # between family and given
     between: str = ", "
-    two: str = " and "  # between two
-    last: str = ", and "  # before the last of more
-    most: int = 99  # more people are cut
-    kept: int = 1  # to this number
+    two: str = " and "  # between two names
+    last: str = ", and "  # before the last of three or more
+    most: int = 99  # longer lists are cut
+    kept: int = 1  # to this number of names
     others: str = " et al."
 
     def write(self, names: Sequence[Name], more: bool = False) -> str:

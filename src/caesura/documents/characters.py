@@ -69,7 +69,7 @@ def is_mark(code: int) -> bool:
     return there and (unicodedata.category(chr(code))[0] == "M" or code in _JOINERS)
 
 
-# ---- pages --------------------------------------------------------------------------------------
+# ---- tables of character properties --------------------------------------------------------------
 
 
 @functools.cache
@@ -80,7 +80,7 @@ def _composing() -> frozenset[str]:
     """
     canonical = (unicodedata.decomposition(chr(code)) for code in range(0x20000))
     pairs = (one.split() for one in canonical if one and one[0] != "<")
-    jamo = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # whose syllables have no entry
+    jamo = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))  # absent from decompositions
     seconds = (int(pair[1], 16) for pair in pairs if len(pair) == 2)
     return frozenset(map(chr, (*seconds, *jamo)))
 
@@ -92,7 +92,8 @@ def _is_inert(character: str) -> bool:
 
 
 _DECIMAL, _WORD, _SPACE = (re.compile(one) for one in (r"\d", r"\w", r"\s"))
-# The bits of a character's flags, from the lowest; cpp/encode/characters.hpp has the same order.
+# The bits of a character's flags, from the lowest, in the same order as in
+# cpp/encode/characters.hpp.
 _FLAGS: tuple[Callable[[str], object], ...] = (
     str.isupper,
     str.istitle,

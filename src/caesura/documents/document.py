@@ -40,15 +40,15 @@ class Document:
 
     tokens: tuple[str, ...]
     text: str | None = None
-    offsets: Offsets | None = None  # character span of each token, half-open
+    offsets: Offsets | None = None  # the half-open character span of each token
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # as {"pos": ("JJ", "NN")}
-    attributes: Sequence[Any] | None = None  # of each token: strings, or a dict with values
+    attributes: Sequence[Any] | None = None  # one item per token: strings, or a dict with values
     dense: npt.NDArray[np.float64] | None = None  # (T, D)
     segments: tuple[Segment, ...] | None = None
-    carried: Mapping[str, Any] = field(default_factory=dict)  # of its row or record: id, price ...
-    dense_names: tuple[str, ...] | None = None  # of the columns of `dense`
-    known: Partial | None = None  # in place of `segments`, where they are labelled only in part
-    _wordless: bool = field(default=False, init=False, repr=False)  # made of something else
+    carried: Mapping[str, Any] = field(default_factory=dict)  # other fields of its row or object
+    dense_names: tuple[str, ...] | None = None  # names of the columns of `dense`
+    known: Partial | None = None  # partial labels, in place of `segments`
+    _wordless: bool = field(default=False, init=False, repr=False)  # made of attributes or numbers
 
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
@@ -141,7 +141,7 @@ def checked_strings(name: str, values: object, count: int | None = None) -> tupl
             if not isinstance(value, str):
                 remedy = "pass one string for each token"
                 raise InvalidInput(message(f"{name}[{t}]", value, "a string", remedy))
-        strings = tuple(map(str, strings))  # those of numpy
+        strings = tuple(map(str, strings))  # converts strings of NumPy
     return strings if count is None else _counted(name, strings, count)
 
 

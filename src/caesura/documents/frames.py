@@ -26,7 +26,7 @@ def is_frame(x: object) -> bool:
     """
     if isinstance(x, str | bytes | Mapping | Document | list | tuple):
         return False
-    kind = type(x)  # asking an object may compute its columns
+    kind = type(x)  # attributes of the type, since those of the object may be computed on access
     named = hasattr(kind, "columns") or hasattr(kind, "column_names")
     marks = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "lazy", "iterrows")
     return named and any(hasattr(kind, mark) for mark in marks)
@@ -47,7 +47,7 @@ def _got(frame: Any, name: str) -> str:
 
 def _names_of(frame: Any) -> list[Any]:
     """Return the column names of a DataFrame."""
-    if hasattr(frame, "collect_schema"):  # polars, also lazy
+    if hasattr(frame, "collect_schema"):  # Polars, also if lazy
         return list(frame.collect_schema().names())
     if hasattr(frame, "schema") and hasattr(frame.schema, "names"):  # Arrow
         return list(frame.schema.names)

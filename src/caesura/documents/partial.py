@@ -46,9 +46,9 @@ class Partial:
     """
 
     segments: tuple[Segment, ...]
-    tokens: Mapping[int, tuple[str, ...]]  # the labels in order
-    boundaries: tuple[int, ...]  # in order
-    no_boundaries: tuple[int, ...]  # in order
+    tokens: Mapping[int, tuple[str, ...]]  # each with its labels in order
+    boundaries: tuple[int, ...]  # sorted
+    no_boundaries: tuple[int, ...]  # sorted
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Partial:
             expected = f"partial labels: an object with some of {', '.join(names)}"
             raise InvalidInput(message("known", known, expected, "correct it"))
         given = dict(known)
-        if isinstance(given.get("tokens"), Mapping):  # the keys of JSON are strings
+        if isinstance(given.get("tokens"), Mapping):  # JSON keys are strings
             given["tokens"] = {_index(t): labels for t, labels in given["tokens"].items()}
         try:
             return cls(**given)

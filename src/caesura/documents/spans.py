@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "is_cut", "labelled"]
 
-# a remedy
+# Remedy in errors about a span that cuts a token.
 OTHER_ALIGNMENT = "pass tokeniser='parts' or 'characters', or align='expand' or 'contract'"
 
 
@@ -46,9 +46,9 @@ class Alignment:
     """The policy for spans that cut a token, and their number."""
 
     align: Literal["strict", "expand", "contract"] = "strict"
-    cut: int = 0  # spans that cut a token
-    lost: int = 0  # those for which no token was left
-    fitting: Fitting | None = None  # where tokens are made smaller in place of an error
+    cut: int = 0  # number of spans that cut a token
+    lost: int = 0  # number of those that were left without tokens
+    fitting: Fitting | None = None  # if given, a cut token leads to finer tokens, not an error
 
 
 def labelled(
@@ -91,7 +91,7 @@ def labelled(
             continue
         segments.append(Segment(first, last, label))
         reached = last
-    with_segments = copy.copy(document)  # whose fields need no second check
+    with_segments = copy.copy(document)  # its fields have already been checked
     object.__setattr__(with_segments, "segments", tuple(segments))
     return with_segments
 

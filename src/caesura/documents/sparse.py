@@ -20,7 +20,7 @@ def rows_of(table: Any, name: str) -> list[dict[str, float]]:
     [{'1': 2.0}, {'0': 1.0}]
     """
     if table.ndim == 1 and table.dtype.kind == "O":
-        return list(table)  # an array of what tokens have
+        return list(table)  # an object array with the attributes of each token
     if table.ndim != 2 or table.dtype.kind not in "biuf":
         came = f"an array of {table.dtype} of shape {table.shape}"
         expected = "an array of numbers of shape (T, D)"

@@ -13,8 +13,8 @@ from caesura.errors import InvalidInput
 
 __all__ = ["AUTO", "LEVELS", "Fitting", "level_of", "recut"]
 
-AUTO = "auto"  # in place of a tokeniser: one of LEVELS
-LEVELS = ("words", "parts", "characters")  # the boundaries of each are boundaries of the next
+AUTO = "auto"  # stands for the tokeniser of LEVELS that fits the spans
+LEVELS = ("words", "parts", "characters")  # each keeps all boundaries of the previous one
 
 
 class Fitting:
@@ -30,7 +30,7 @@ class Fitting:
 
     def __init__(self) -> None:
         self.level = 0
-        self.reason = ""  # a span that words cut, if there is one
+        self.reason = ""  # names a span that cuts a token, if there is one
 
     @property
     def tokeniser(self) -> str:
@@ -48,7 +48,7 @@ class Fitting:
             tally.fitting = self
             try:
                 labelled(document, checked_spans(list(x["spans"]), document), tally)
-            except (InvalidInput, TypeError):  # is raised with its place when X is read
+            except (InvalidInput, TypeError):  # raised again, with the place, when X is read
                 continue
 
     def finer(self, document: Document, span: Span, token: str) -> Document | None:
@@ -70,7 +70,7 @@ class Fitting:
         return None
 
 
-_GIVEN = ("tokens", "offsets")  # keys with which a text is not cut
+_GIVEN = ("tokens", "offsets")  # keys of texts that have been tokenised
 
 
 def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) -> Document:

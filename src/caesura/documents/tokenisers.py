@@ -15,7 +15,7 @@ from caesura.errors import InvalidInput, TooLarge, message
 __all__ = ["Offsets", "Tokeniser", "align", "check_trusted", "is_linear"]
 
 Offsets = tuple[tuple[int, int], ...]
-_MOST_MEMORY = 2**30  # bytes that a search with a regular expression may take
+_MOST_MEMORY = 2**30  # bytes that a regular-expression search may use
 
 
 @functools.cache

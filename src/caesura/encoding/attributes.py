@@ -23,9 +23,9 @@ class KnownAttributes:
 
     features: list[Template | SegmentFeature]
     columns: list[Column]
-    values: list[_kernels.Interner]  # of each column, then of each feature of segments
-    _plans: list[tuple[list[tuple[int, int]], int]]  # parts and place of each feature
-    _segments: list[int]  # which of the features are features of segments
+    values: list[_kernels.Interner]  # one per column, then one per segment feature
+    _plans: list[tuple[list[tuple[int, int]], int]]  # (column, offset) parts and place, by feature
+    _segments: list[int]  # the indices of segment features
     _extractor: _kernels.Extractor
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class KnownAttributes:
             mine = (owners == k) & (numbers >= 0)
             used, renumbered = np.unique(numbers[mine], return_inverse=True)
             if k < len(self.columns) and isinstance(self.columns[k], DenseColumn):
-                used = np.arange(len(interner))  # all columns of the arrays, in their order
+                used = np.arange(len(interner))  # all columns of the dense arrays, in order
             else:
                 numbers[mine] = renumbered
             out[f"text{k}"], out[f"sizes{k}"] = interner.texts(used.astype(np.int32))

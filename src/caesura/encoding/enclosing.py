@@ -42,7 +42,7 @@ class BatchAround:
         self.tokens = self.words.types.read_tokens(rows)
         counts = np.diff(batch.offsets)
         begins = self.tokens.offsets
-        self.first = np.repeat(begins[:-1], counts)  # of each token: the first word of its document
+        self.first = np.repeat(begins[:-1], counts)  # per token: the first word of its document
         self.stop = np.repeat(begins[1:], counts)
         self.of_token = self.first + _flat(around.of_token for around in self.found)
         changed = np.diff(self.of_token) != 0
@@ -74,7 +74,7 @@ class BatchAround:
         side = {"before": -1, "after": 1}.get(view, 0)
         rest = U + 2 * N * abs(side)
         if offset * side > 0:
-            at = at - side * self.cut(view)[1]  # the other piece counts as a word
+            at = at - side * self.cut(view)[1]  # the rest of the token's own word counts as a word
         at = np.where(at < self.first, rest, np.where(at >= self.stop, rest + 1, at))
         if side and offset == 0:
             return U + np.arange(N)

@@ -23,8 +23,8 @@ from caesura.features.templates import PLACES
 
 __all__ = ["Encoder"]
 
-MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
-MOST_BYTES = 2**25  # of what words score by themselves: 32 MB
+MOST_WORDS = 50_000  # distinct words whose values are cached: about 10 MB
+MOST_BYTES = 2**25  # of cached word scores: 32 MB
 _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
 _ALL: WeakSet[Encoder] = WeakSet()
 
@@ -46,13 +46,13 @@ class Encoder(KnownAttributes):
     ['word[0]=New', 'word[-1]=<s>', 'word[0]=Zealand', 'word[-1]=New']
     """
 
-    corpus_kind: type[Any] = _kernels.Corpus  # what `encode` fills
+    corpus_kind: type[Any] = _kernels.Corpus  # the class of corpora that `encode` fills
 
     def __init__(self, features: Sequence[Template | SegmentFeature]) -> None:
         self.features = list(features)
         index: dict[Column, int] = {}
-        self._plans: list[tuple[list[tuple[int, int]], int]] = []  # parts and place
-        self._segments: list[int] = []  # which of the features are features of segments
+        self._plans: list[tuple[list[tuple[int, int]], int]] = []  # as in KnownAttributes
+        self._segments: list[int] = []  # the indices of segment features
         for source, feature in enumerate(self.features):
             if isinstance(feature, Template):
                 check_offsets(feature)
@@ -66,7 +66,7 @@ class Encoder(KnownAttributes):
                 self._segments.append(source)
                 self._plans.append(([], 0))
         self.columns = list(index)
-        # of each column, then of each feature of segments
+        # One per column, then one per segment feature.
         self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
         orders = [feature.order for feature in self.features]
         more = (orders,) if any(orders) else ()
@@ -82,12 +82,12 @@ class Encoder(KnownAttributes):
             if isinstance(feature := self.features[source], SegmentFeature)
         ]
         self._words = Words()
-        self._of_words: dict[int, int] = {}  # columns of words, and their index in `types`
-        self._in_python: list[int] = []  # those that the kernels cannot compute
+        self._of_words: dict[int, int] = {}  # word column -> its index in `types`
+        self._in_python: list[int] = []  # word columns that the kernels cannot compute
         for c, column in enumerate(self.columns):
             if column.per_word:
                 self._add_word_column(c)
-        self._frozen = False  # whether words were looked up, some perhaps in vain
+        self._frozen = False  # whether words were encoded without `grow`, and may be unknown
 
     def _add_word_column(self, c: int) -> None:
         made = compiled(self.columns[c])
@@ -224,12 +224,12 @@ class Encoder(KnownAttributes):
     ) -> tuple[_kernels.Corpus, Longs]:
         """Encode a batch, append it to a corpus, and return the lengths of its sequences."""
         corpus = _kernels.Corpus() if corpus is None else corpus
-        words = words if self._of_words else None  # no column looks at words
+        words = words if self._of_words else None  # no column depends on words
         with self._lock:
             grow = grow and len(self) < self._extractor.limit
             full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
             if full or (grow and self._frozen):
-                self._forget()  # a word that was not known may become known
+                self._forget()  # unknown words may now become known
             self._frozen = not grow
             batch = make()
             columns = self._columns(batch, grow, None if words is None else words.needed)
@@ -267,7 +267,7 @@ class Encoder(KnownAttributes):
         kept = {c: k for c, k in self._of_words.items() if needed is None or needed[c]}
         of_words: dict[int, Values] = {}
         if self._of_words:
-            tokens, types = batch.tokens, self._words.types  # this may meet new words
+            tokens, types = batch.tokens, self._words.types  # may add new words
             types.extend(0, len(self._of_words), grow)
             for c in self._in_python:
                 column, values = self.columns[c], self.values[c]
@@ -290,7 +290,7 @@ def _unlock_in_child() -> None:
     """
     for encoder in list(_ALL):
         if encoder._lock.locked():
-            encoder._forget()  # the tables of words may be half written
+            encoder._forget()  # the cache of words may be half written
         encoder._lock = Lock()
 
 

@@ -18,7 +18,7 @@ from caesura.features.segment import length_rules
 
 __all__ = ["FiringReader", "read_firings"]
 
-MOST_TOKENS = 1 << 30  # of a segment that the kernels look at
+MOST_TOKENS = 1 << 30  # longest segment that the kernels consider
 
 
 class FiringReader:
@@ -40,11 +40,11 @@ class FiringReader:
     """
 
     def __init__(self, source: int, feature: SegmentFeature, values: _kernels.Interner) -> None:
-        if isinstance(feature, SegmentHistory):  # which fires where its own feature does
+        if isinstance(feature, SegmentHistory):  # fires where its inner feature fires
             feature = feature.feature
         self.source, self.feature, self.values = source, feature, values
         self._fast: Callable[[Batch, _kernels.Firings], None] | None = None
-        self._generation = -1  # that of the words of which something is remembered
+        self._generation = -1  # generation of the word cache that the cached results belong to
         self._tables: list[Ints] = []
         if type(feature) is Length:
             self._fast, self._rules = self._lengths, length_rules(feature)

@@ -67,7 +67,7 @@ class SpanEncoder(Encoder):
                     (role, LOOKS.index(look), column[one]) for role, look, one in feature.parts
                 ]
                 segments.append((looks, f"template {feature.name}"))
-        assert len(PLACES) == 9  # as many as the kernels know
+        assert len(PLACES) == 9  # the kernels have the same places
         return _kernels.SpanModel(
             len(self.columns), n_labels, boundary_weights, tokens, segments, bool(self.own)
         )

@@ -42,11 +42,12 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
+# ptr (None if each token has one value), numbers, weights (None if all are 1).
+Values = tuple[Longs | None, Ints, Floats | None]
 
-FARTHEST = 1_000_000  # tokens that a template or a column may look away
-USUAL = 100.0  # numbers of this size, or of one over it, are warned of
-MOST_PLACES = 10_000  # that a column of positions may tell apart in the kernels
+FARTHEST = 1_000_000  # maximum distance of an offset, in tokens
+USUAL = 100.0  # columns with a mean size above this, or below its inverse, cause a warning
+MOST_PLACES = 10_000  # maximum number of positions that the kernels distinguish in a column
 
 
 def seen(numbers: Ints) -> Ints:
@@ -93,7 +94,7 @@ def values_of(
 def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
     """Return the position of each token in a lexicon entry."""
     places = finder(column.lexicon, column.casefold, column.loose).places(batch)
-    table = np.full(len(PLACES_IN_ENTRIES) + 1, UNSEEN, np.int32)  # the last is of no entry: -1
+    table = np.full(len(PLACES_IN_ENTRIES) + 1, UNSEEN, np.int32)  # [-1]: tokens outside entries
     there = [place for place in dict.fromkeys(places.tolist()) if place >= 0]
     table[there] = seen(values.ids([PLACES_IN_ENTRIES[place] for place in there], grow))
     return table[places]
@@ -160,7 +161,7 @@ def _dense(
             expected = "an array of shape (T, D), as features asks for dense"
             remedy = "give every sequence one, or leave dense out of features"
             raise InvalidInput(message(f"X[{i}].dense", None, expected, remedy))
-        if not names and grow and len(document):  # the first that is not empty has the columns
+        if not names and grow and len(document):  # the first non-empty document defines the columns
             names = dense_names(document)
         arrays.append(arranged(document, names, f"X[{i}]"))
     N, D = int(batch.offsets[-1]), len(names)

@@ -31,8 +31,8 @@ class Bin(NamedTuple):
     low: float
     high: float
     segments: int
-    confidence: float  # the mean probability; 0 of nothing
-    accuracy: float  # the share that is right; 0 of nothing
+    confidence: float  # the mean probability; 0 if there are no segments
+    accuracy: float  # the share of correct segments; 0 if there are none
 
 
 class Reliability(NamedTuple):

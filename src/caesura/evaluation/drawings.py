@@ -15,8 +15,8 @@ from caesura.notebooks import scrolled, written
 
 __all__ = ["STYLE", "diagram", "heat_map"]
 
-MOST_LABELS = 15  # of a heat map
-SIDE, LEFT, TOP, COUNTS = 280, 52, 12, 48  # of the diagram: plot, margins, strip of counts
+MOST_LABELS = 15  # rows and columns of a heat map
+SIDE, LEFT, TOP, COUNTS = 280, 52, 12, 48  # of the diagram: plot, margins, bars of counts
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c1f24; --quiet: #5c6470; --line: #d7dbe0;
@@ -111,7 +111,8 @@ def _cell(title: str, count: int, total: int, right: bool) -> str:
     """Return a table cell; `title` is already escaped."""
     if not count:
         return f'<td title="{title}: 0"></td>'
-    # The root, so that few still show; at most 0.52, so that the number can be read in the dark.
+    # The square root keeps small counts visible. Up to 0.52, the number is readable in the dark
+    # theme.
     strength = 0.12 + 0.4 * (count / total) ** 0.5
     colour = f"rgba(var(--{'accent' if right else 'wrong'}),{strength:.2f})"
     return f'<td title="{title}: {count}" style="background:{colour}">{count}</td>'

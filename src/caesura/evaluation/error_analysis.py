@@ -33,11 +33,11 @@ class Kind(StrEnum):
     """
 
     RIGHT = "right"
-    WRONG_BOUNDARY = "wrong boundary"  # overlaps one with this label
-    WRONG_LABEL = "wrong label"  # has the boundaries of one
-    WRONG_BOTH = "wrong both"  # overlaps one with another label
-    MISSED = "missed"  # a gold one, alone
-    INVENTED = "invented"  # a predicted one, alone
+    WRONG_BOUNDARY = "wrong boundary"  # overlaps, with the same label
+    WRONG_LABEL = "wrong label"  # same boundaries, another label
+    WRONG_BOTH = "wrong both"  # overlaps, with another label
+    MISSED = "missed"  # gold segment without a match
+    INVENTED = "invented"  # predicted segment without a match
 
 
 class Match(NamedTuple):
@@ -127,7 +127,7 @@ def kinds_of(found: Sequence[Match]) -> str:
     return ", ".join(said)
 
 
-# ---- kinds of error ---------------------------------------------------------------------------
+# ---- counts of errors -------------------------------------------------------------------------
 
 
 class Errors(NamedTuple):
@@ -146,11 +146,11 @@ class Errors(NamedTuple):
     """
 
     right: int
-    wrong_boundary: int  # the label is right, and some token is
-    wrong_label: int  # the boundaries are right
-    wrong_both: int  # some token is right
-    missed: int  # gold segments, each without a predicted one
-    invented: int  # predicted segments, each without a gold one
+    wrong_boundary: int  # same label, other boundaries
+    wrong_label: int  # same boundaries, other label
+    wrong_both: int  # other boundaries and label
+    missed: int  # gold segments without a match
+    invented: int  # predicted segments without a match
 
     @property
     def wrong(self) -> int:
@@ -186,7 +186,7 @@ def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
     return Errors(*(counts[kind] for kind in Kind))
 
 
-# ---- labels taken for others ------------------------------------------------------------------
+# ---- confusion of labels ----------------------------------------------------------------------
 
 
 class Confused(NamedTuple):
@@ -220,8 +220,8 @@ class Confusion(NamedTuple):
     Confused(gold='B', predicted='A', times=1)
     """
 
-    labels: tuple[str, ...]  # Y of them
-    counts: npt.NDArray[np.int64]  # (Y + 1, Y + 1): gold, predicted; the last is none
+    labels: tuple[str, ...]  # (Y,)
+    counts: npt.NDArray[np.int64]  # (Y + 1, Y + 1): gold, predicted; index Y stands for no segment
 
     def times(self, gold: str | None, predicted: str | None) -> int:
         """Return the count of a pair of gold and predicted labels; None stands for no segment."""

@@ -32,14 +32,14 @@ __all__ = ["html_report"]
 
 CONFIDENCE = 0.95
 TITLE = "Evaluation"
-Chances = list[list[float]]  # of each predicted segment, by sequence
+Chances = list[list[float]]  # probabilities of the predicted segments of each sequence
 
 
 class _Material(NamedTuple):
     """The content of the page."""
 
     tokens: list[tuple[str, ...]]
-    texts: list[Written | None]  # original texts with token positions
+    texts: list[Written | None]  # the original texts and the positions of their tokens
     pairs: list[Pair]
     matches: list[list[Match]]
     probabilities: Chances | None
@@ -183,7 +183,7 @@ def _page(title: str, body: str) -> str:
 """
 
 
-# ---- sections ---------------------------------------------------------------------------------
+# ---- sections of the page ---------------------------------------------------------------------
 
 
 def _summary(report: Report) -> str:

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Sequences = Iterable[Iterable[tuple[int, int, str]]]  # the segments of each sequence
-Pair = tuple[list[Segment], list[Segment]]  # gold and predicted, of one sequence
+Pair = tuple[list[Segment], list[Segment]]  # gold and predicted segments of one sequence
 
 
 def checked(

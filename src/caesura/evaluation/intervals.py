@@ -15,7 +15,7 @@ from caesura.evaluation.scores import sequence_counts
 __all__ = ["Interval", "Range", "bootstrap"]
 
 ROUNDS = 2000
-_AT_ONCE = 2**20  # drawn numbers in memory
+_AT_ONCE = 2**20  # random numbers in memory at a time
 
 
 class Range(NamedTuple):
@@ -122,7 +122,7 @@ def interval_of(
     if not number or not 0 < confidence < 1:
         expected, remedy = "a share above 0 and below 1", "pass 0.95 for 95 %"
         raise InvalidInput(message("confidence", confidence, expected, remedy))
-    drawn = _drawn(counts, rounds, seed)  # (rounds, 3)
+    drawn = _drawn(counts, rounds, seed)  # (rounds, 3): gold, predicted, correct
     gold, predicted, correct = drawn.T
     shares = (
         correct / np.maximum(predicted, 1),

@@ -34,10 +34,10 @@ class Overlap(NamedTuple):
     """
 
     correct: int
-    incorrect: int  # met a gold segment, but wrongly
-    partial: int  # met a gold segment, with other boundaries; counts one half
-    missed: int  # gold segments that none met
-    spurious: int  # predicted segments that met none
+    incorrect: int  # matched a gold segment, but not correctly
+    partial: int  # matched a gold segment with other boundaries; counts one half
+    missed: int  # gold segments without a match
+    spurious: int  # predicted segments without a match
 
     @property
     def possible(self) -> int:
@@ -79,11 +79,11 @@ class Partials(NamedTuple):
     ent_type      0.500   0.500  0.500        1          1        0       0         0
     """
 
-    strict: Overlap  # right: same boundaries, same label
-    exact: Overlap  # right: same boundaries
-    partial: Overlap  # right: same boundaries; partial: some overlap
-    ent_type: Overlap  # right: some overlap, same label
-    labels: Mapping[str, Partials]  # the same for the segments of each label alone
+    strict: Overlap  # correct: same boundaries, same label
+    exact: Overlap  # correct: same boundaries
+    partial: Overlap  # correct: same boundaries; partial: any overlap
+    ent_type: Overlap  # correct: any overlap, same label
+    labels: Mapping[str, Partials]  # the same counts within each label
 
     @property
     def type(self) -> Overlap:
@@ -164,10 +164,10 @@ def _partials(pairs: Sequence[Pair], least: float, labels: Mapping[str, Partials
     """Count in all four ways."""
     counts = {way: [0] * 5 for way in WAYS}
     for everything, found in pairs:
-        same = set(everything) & set(found)  # they overlap nothing else: right in every way
+        same = set(everything) & set(found)  # overlap nothing else: correct in all ways
         right = [segment for segment in everything if segment not in same]
         guess = [segment for segment in found if segment not in same]
-        near: list[list[int]] = [[] for _ in guess]  # the gold ones that each could meet
+        near: list[list[int]] = [[] for _ in guess]  # gold candidates of each predicted segment
         for i, j, shared in overlaps(right, guess):
             if shared / right[i].length * 100.0 >= least:
                 near[j].append(i)

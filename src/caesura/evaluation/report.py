@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["AVERAGES", "Report", "checked_beta", "evaluate"]
 
 FORMAT, VERSION = "caesura report", 1
-AVERAGES = ("micro", "macro", "weighted", "untyped", "boundaries")  # the rows below the labels
+AVERAGES = ("micro", "macro", "weighted", "untyped", "boundaries")  # the rows of averages, in order
 
 
 class Report(NamedTuple):
@@ -68,18 +68,18 @@ class Report(NamedTuple):
     """
 
     micro: Score  # over all segments
-    macro: Average  # over labels
-    labels: Mapping[str, Score]  # by label, in order
-    untyped: Score  # where labels do not matter
+    macro: Average  # mean over labels
+    labels: Mapping[str, Score]  # by label, sorted
+    untyped: Score  # ignoring labels
     sequences: int
-    sequences_correct: int  # with all segments right, and no others
-    boundaries: Score | None = None  # inside sequences; None where lengths are not known
-    tokens: Share | None = None  # with the right tag in BIO
-    known: Share | None = None  # gold segments in the vocabulary; None without one
-    unknown: Share | None = None  # and out of it
-    interval: Interval | None = None  # of micro
-    tags: Share | None = None  # equal as they were given: conlleval's accuracy; None without tags
-    beta: float = 1.0  # of the F-beta that is shown beside F1
+    sequences_correct: int  # number of sequences without an error
+    boundaries: Score | None = None  # inside sequences; None if lengths are unknown
+    tokens: Share | None = None  # tokens with the correct BIO tag; None if lengths are unknown
+    known: Share | None = None  # recall of gold segments in the vocabulary; None without one
+    unknown: Share | None = None  # recall of gold segments outside the vocabulary
+    interval: Interval | None = None  # confidence intervals of `micro`
+    tags: Share | None = None  # equal tags as given: conlleval's accuracy; None without tags
+    beta: float = 1.0  # the beta of the F-beta shown beside F1
 
     @property
     def weighted(self) -> Average:
@@ -289,7 +289,7 @@ def _counts(kind: Any, content: Mapping[str, Any]) -> Any:
     return kind(*(int(content[name]) for name in kind._fields))
 
 
-# ---- making one -------------------------------------------------------------------------------
+# ---- computation ------------------------------------------------------------------------------
 
 
 def evaluate(

@@ -49,7 +49,7 @@ class Score(NamedTuple):
     0.735
     """
 
-    gold: int  # how many there are (the support)
+    gold: int  # number of gold segments (the support)
     predicted: int
     correct: int
 
@@ -125,7 +125,7 @@ class Share(NamedTuple):
         return self.correct / self.total if self.total else 0.0
 
 
-# ---- segments, fast ---------------------------------------------------------------------------
+# ---- unchecked counts of segments -------------------------------------------------------------
 
 
 def sequence_counts(
@@ -257,7 +257,7 @@ def word_counts(
     >>> word_counts([(cut, cut[:1])], [["南", "京", "市"]], {"南京"})
     (Share(total=1, correct=1), Share(total=1, correct=0))
     """
-    counts = np.zeros((2, 2), np.int64)  # out, in; all, right
+    counts = np.zeros((2, 2), np.int64)  # rows: outside, in the vocabulary; columns: total, correct
     for (right, guess), words in zip(pairs, tokens, strict=True):
         found = set(guess)
         for segment in right:
@@ -268,7 +268,7 @@ def word_counts(
     return Share(*known_ones), Share(*out)
 
 
-# ---- as another scorer counts -----------------------------------------------------------------
+# ---- HOSemiCRF's counts -----------------------------------------------------------------------
 
 
 def lenient_counts(

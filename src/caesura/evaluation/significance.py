@@ -14,8 +14,8 @@ from caesura.notebooks import card, table
 
 __all__ = ["Comparison", "compare"]
 
-_TOLERANCE = 1e-12  # equal differences of shares may differ so much
-_AT_ONCE = 2**20  # random swaps in memory
+_TOLERANCE = 1e-12  # tolerance for rounding when differences are compared
+_AT_ONCE = 2**20  # random numbers in memory at a time
 
 
 class Comparison(NamedTuple):
@@ -108,7 +108,7 @@ def _exceeding(
     of_a: npt.NDArray[np.int64], of_b: npt.NDArray[np.int64], rounds: int, seed: int
 ) -> int:
     """Count the rounds with a difference at least as large as the observed one."""
-    gained = of_b - of_a  # (n, 3) what a gains by a swap, and b loses
+    gained = of_b - of_a  # (n, 3) what a gains, and b loses, if the two are swapped
     gained = gained[gained.any(axis=1)].astype(np.float64)
     sum_a, sum_b = of_a.sum(axis=0), of_b.sum(axis=0)
     observed = _differences(sum_a[None, :], sum_b[None, :])[0]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["for_terminals", "plain", "shown"]
 
-Rows = Sequence[Sequence[str]]  # the first has the headings
+Rows = Sequence[Sequence[str]]  # the first row is the header
 
 
 def shown(name: str) -> str:
@@ -50,5 +50,5 @@ def for_terminals(rows: Rows, lines: Sequence[str] = ()) -> Group:
     for c, heading in enumerate(rows[0]):
         table.add_column(Text(heading), justify="right" if c else "left")
     for row in rows[1:]:
-        table.add_row(*map(Text, row))  # as text, so that brackets in labels are no markup
+        table.add_row(*map(Text, row))  # as Text, so that brackets in labels are not markup
     return Group(table, *map(Text, lines))

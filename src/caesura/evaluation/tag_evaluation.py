@@ -18,7 +18,7 @@ from caesura.segments.tags import Repair
 
 __all__ = ["evaluate_side_by_side", "evaluate_tags"]
 
-Tags = Iterable[Iterable[str]]  # of each sequence, one for each token
+Tags = Iterable[Iterable[str]]  # the tags of each sequence
 
 
 def evaluate_tags(

@@ -17,8 +17,8 @@ from caesura.executors.tree import added
 
 __all__ = ["Dask"]
 
-PATIENCE = 20.0  # seconds that a scheduler may be away
-AGAIN = 10  # number of times that lost shards are made again
+PATIENCE = 20.0  # seconds that the scheduler may be unreachable
+AGAIN = 10  # number of times that lost shards are recreated
 
 
 def _same(value: Any) -> Any:
@@ -129,7 +129,7 @@ class Dask:
             try:
                 return call(PATIENCE / 2)
             except TimeoutError:
-                if failed():  # the task itself may raise it
+                if failed():  # the task itself may have raised it
                     return call(None)
                 self._check_scheduler()
             except (CancelledError, Cancelled, OSError) as error:

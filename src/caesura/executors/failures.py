@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEATHS", "WorkerDiedError", "outcomes"]
 
-DEATHS = 5  # of workers in one task, one after the other, before it is given up
+DEATHS = 5  # consecutive worker deaths after which a task fails
 
 
 class WorkerDiedError(CaesuraError):

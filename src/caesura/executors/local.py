@@ -16,7 +16,7 @@ from caesura.executors.tree import Tree
 
 __all__ = ["Here", "Processes"]
 
-ENDING = 1.0  # seconds that a process has to end after its last word
+ENDING = 1.0  # seconds for a process to exit after its pipe has closed
 
 
 class Here:
@@ -50,7 +50,7 @@ class Here:
 
 def _serve(connection: Connection) -> None:
     """Serve calls of a function in a worker process: receive arguments, send results or errors."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver, which ends workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C and ends its workers
     function: Any = None
     while True:
         try:
@@ -74,8 +74,8 @@ class _Worker:
     """A worker process, which is restarted when it dies."""
 
     def __init__(self) -> None:
-        self._told = b""  # the function
-        self._call: Any = None  # the arguments that it works on
+        self._told = b""  # the pickled function
+        self._call: Any = None  # arguments of the current call
         self._deaths = 0
         self._start()
 
@@ -97,7 +97,7 @@ class _Worker:
         self._write(None, arguments)
 
     def _write(self, *sent: Any) -> None:
-        with contextlib.suppress(OSError):  # it is dead, as `receive` will see
+        with contextlib.suppress(OSError):  # the process has died, which `receive` will notice
             self.connection.send(sent)
 
     def receive(self) -> Any:
@@ -116,7 +116,7 @@ class _Worker:
     def _restart(self) -> None:
         self._deaths += 1
         self.process.join(ENDING)
-        failed = self.process.exitcode == 1  # Python has printed an error, and was not killed
+        failed = self.process.exitcode == 1  # exit code of an uncaught Python error
         self.close()
         self._start()
         if self._deaths >= DEATHS:
@@ -158,8 +158,8 @@ def _in_order(
                     found[number] = True, worker.receive()
                 except Exception as error:
                     found[number] = False, error
-                    waiting.clear()  # nothing behind it is asked for
-                del busy[worker]  # an interruption before this ends it
+                    waiting.clear()  # the results of later items are not needed
+                del busy[worker]  # if interrupted before this, the caller closes the worker
         good, value = found.pop(k)
         if not good:
             raise value
@@ -187,7 +187,7 @@ class Processes:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._open: list[_Worker] = []
-        self._free: list[_Worker] = []  # those of them that hold no shards and have no work
+        self._free: list[_Worker] = []  # workers without shards and calls
 
     def _taken(self, functions: Sequence[Callable[..., Any]]) -> list[_Worker]:
         """Return a worker for each function."""
@@ -222,7 +222,7 @@ class Processes:
         try:
             yield from _in_order(workers, waiting, busy)
         finally:
-            for worker in busy:  # nobody waits for its result
+            for worker in busy:  # their results are no longer needed
                 worker.close()
             self._open = [worker for worker in self._open if worker not in busy]
             self._free += [worker for worker in workers if worker not in busy]

@@ -15,7 +15,7 @@ from caesura.executors.tree import Tree, added
 
 __all__ = ["Ray"]
 
-LOCAL = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: clusters that Ray starts are of this machine only
+LOCAL = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # if 0, Ray starts clusters on this machine only
 
 
 class _Worker:
@@ -30,14 +30,14 @@ class _Worker:
 
             self._held = ray.get(held[0])
         sums = [value for value, _ in self._held.reduce(function, w)]
-        return sums if len(sums) > 1 else sums[0]  # an object for each
+        return sums if len(sums) > 1 else sums[0]  # one object per return value
 
 
 def _connected() -> Any:
     """Connect to Ray: the current cluster, that of RAY_ADDRESS, or a new local one."""
     loaded = sys.modules.get("ray")
     if (loaded is None or not loaded.is_initialized()) and LOCAL not in os.environ:
-        os.environ[LOCAL] = "0"  # else Ray takes an address that other machines reach
+        os.environ[LOCAL] = "0"  # else Ray listens on an address that other machines can reach
     import ray as engine
 
     ray: Any = engine
@@ -46,7 +46,7 @@ def _connected() -> Any:
     if os.environ.get("RAY_ADDRESS"):
         ray.init()
         return ray
-    if loaded is not None:  # it has looked at the environment already
+    if loaded is not None:  # it has already read the environment
         constants: Any = importlib.import_module("ray._private.ray_constants")
         constants.ENABLE_RAY_CLUSTER = False
     ray.init(
@@ -70,8 +70,8 @@ class Ray:
 
     def __init__(self) -> None:
         ray = self._ray = _connected()
-        # Made once: Ray sends each remote function to the workers. Actors hold all processors, so
-        # that additions must not wait for one.
+        # Created once, because Ray sends each remote function to the workers. It needs no CPU,
+        # because actors occupy all of them and additions must not wait.
         self._add = ray.remote(num_cpus=0, max_retries=-1)(added).remote
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 

@@ -47,7 +47,7 @@ class Tree:
 
     def __init__(self, add: Callable[[Any, Any], Any] = added) -> None:
         self._add = add
-        self._parts: list[tuple[int, Any]] = []  # sizes decrease
+        self._parts: list[tuple[int, Any]] = []  # (size, sum), of decreasing size
 
     def push(self, value: Any, size: int = 1) -> None:
         """Add the next value, or the sum of the next ``size``, as `subtrees` names it."""

@@ -42,7 +42,7 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
             values[name] = values.get(name, 0.0) + value
         return values
     if type(given) in (list, tuple) and set(map(type, given)) == {str}:
-        return tuple(given)  # by far the most usual form
+        return tuple(given)  # the most common form by far
     return tuple(name for name, _ in _walk(given, where))
 
 
@@ -83,9 +83,9 @@ def _counts(names: Iterable[str]) -> dict[str, float]:
 def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
     """Yield the names and values in a bag, or raise."""
     try:
-        # the order of a set changes from run to run
+        # The iteration order of a set differs between runs.
         items = iter(sorted(given, key=str) if isinstance(given, set | frozenset) else given)
-    except TypeError:  # it has no items, as a number or an array without axes
+    except TypeError:  # not iterable, such as a number or a 0-d array
         items = None
     if items is None or isinstance(given, str | bytes):
         raise InvalidInput(message(where, given, _EXPECTED, "put a single string into a list"))
@@ -111,7 +111,7 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
 def _text(given: Any, where: str) -> Any:
     """Convert bytes and string subclasses to str; return other values unchanged."""
     if isinstance(given, str):
-        return str.__str__(given)  # the content of an instance of a subclass, however it is shown
+        return str.__str__(given)  # the content of a str subclass, whatever its __str__ returns
     try:
         return given.decode() if isinstance(given, bytes) else given
     except UnicodeDecodeError:
@@ -122,7 +122,7 @@ def _text(given: Any, where: str) -> Any:
 def _number(value: Any, where: str) -> float:
     """Return a value as a finite float, or raise."""
     try:
-        # NumPy's complex numbers have a float, with a warning; Python's have none.
+        # float() of a complex number raises TypeError in Python, but only warns in NumPy.
         number = math.nan if isinstance(value, np.complexfloating) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan

@@ -17,8 +17,8 @@ from caesura.features.templates import Column
 
 __all__ = ["Batch", "Firings", "Words"]
 
-OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in potentials
-UNSEEN = -3  # the number of a value that no attribute has; cpp/encode/corpus.hpp has the same
+OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in `potentials`
+UNSEEN = -3  # number of an unknown value, as in cpp/encode/attributes.hpp
 
 
 class Words:
@@ -110,7 +110,7 @@ class Words:
             index = self.types.add_column(values=values, every=True, **arguments)
             self._said[column] = index, values, in_python
         index, values, in_python = self._said[column]
-        tokens = batch.tokens  # this may meet new words
+        tokens = batch.tokens  # may add new words
         if in_python:
             self.extend(index, lambda word: ["/".join(column.of_word(word))], values, True)
         return values, self._taken(index, tokens)
@@ -152,10 +152,10 @@ class Batch:
         self._documents, self.first, self.words = documents, first, words
         self.name = name
         self._tokens = tokens
-        self.enclosed: dict[str, Any] = {}  # the words around tokens, by tokeniser
+        self.enclosed: dict[str, Any] = {}  # tokeniser -> the words around tokens
 
-    # Nothing here is a cached_property: before Python 3.12 all instances share a lock, which a
-    # forked child may find taken for ever.
+    # No property is a cached_property: before Python 3.12, all instances share one lock, which a
+    # forked child may inherit locked.
 
     @property
     def documents(self) -> Sequence[Document]:
@@ -193,9 +193,9 @@ class Firings(NamedTuple):
     the feature's name followed by its entry in `names`.
     """
 
-    starts: npt.NDArray[np.int32]  # core span [start, end)
+    starts: npt.NDArray[np.int32]  # of the core span [start, end)
     ends: npt.NDArray[np.int32]
     flags: npt.NDArray[np.uint8]  # OPEN_START | OPEN_END
-    names: list[str]  # the distinct attributes, as "=3" or ">=0.8"
-    which: npt.NDArray[np.int32]  # index into names
+    names: list[str]  # the distinct attributes, such as "=3" or ">=0.8"
+    which: npt.NDArray[np.int32]  # indices into names
     values: npt.NDArray[np.float64]

@@ -65,7 +65,8 @@ def _around_parts(template: Template) -> Template | None:
     if template.place == "within" and max(offsets) > min(offsets):
         if max(offsets) - min(offsets) > 1:
             return None
-        # Two neighbours are inside if the last character of one and the first of the other are.
+        # Two adjacent parts lie inside the segment if the last character of one and the first
+        # character of the other do.
         shift, more = -max(offsets), ((bias, -1),)
     moved = ((enclosing(column, n + shift, "parts", view), 0) for column, n in parts)
     return replace(template, parts=(*moved, *more))

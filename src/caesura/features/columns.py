@@ -39,7 +39,7 @@ __all__ = [
     "zeroed",
 ]
 
-# ---- the columns --------------------------------------------------------------------------------
+# ---- word columns -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,7 +258,7 @@ def lowered(column: Column) -> NormalisedColumn:
     return NormalisedColumn(column, "lowered")
 
 
-# ---- checks -------------------------------------------------------------------------------------
+# ---- argument checks ----------------------------------------------------------------------------
 
 
 def check_pattern(pattern: str) -> None:

@@ -48,7 +48,8 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     features: Features = []
     if carried:
         features = [one[0] for one in carried]
-        features += [bias[0]] if dense in carried else []  # a label may lie between two others
+        # Numbers need an intercept, as those of one label may lie between those of two others.
+        features += [bias[0]] if dense in carried else []
         features += [*ends_of(carried, near=False), LENGTH] if segments else []
     tokens = [token for document in documents for token in document.tokens]
     if carried and not any(tokens):

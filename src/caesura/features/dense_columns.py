@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 Feature = Template | SegmentFeature
-FAR = 1000  # times the usual distance from the median: values beyond cause a warning
-FEW = 3  # and at most one in a thousand: more values beyond are hardly mistakes
+FAR = 1000  # a value so many times as far from the median as most causes a warning
+FEW = 3  # if there are more such values, or more than 1 in 1000, they are hardly mistakes
 Floats = npt.NDArray[np.float64]
 
 

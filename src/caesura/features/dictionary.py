@@ -24,8 +24,8 @@ from caesura.segments import Segment
 __all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
-_COUNTS = ("1", "2", "3", "4+")  # tokens of an entry, as attributes show them
-PLACES_IN_ENTRIES = ("begin", "inside", "end", "single")  # as the kernels number them
+_COUNTS = ("1", "2", "3", "4+")  # number of tokens of an entry, in attribute names
+PLACES_IN_ENTRIES = ("begin", "inside", "end", "single")  # numbered as in the kernels
 
 
 class Finder:
@@ -37,8 +37,8 @@ class Finder:
         self._what = lexicon, casefold, loose
         self._ids = _kernels.Interner()
         if loose:
-            self._ids.ids([""], True)  # nothing but punctuation: the first key is passed over
-        kept: dict[tuple[str, ...], int] = {}  # entries that are equal under casefold are merged
+            self._ids.ids([""], True)  # key 0, which the kernels skip: punctuation only
+        kept: dict[tuple[str, ...], int] = {}  # entries with equal keys are merged
         for payload, entry in enumerate(lexicon.entries):
             keys = tuple(key for key in map(self._key, entry) if key or not loose)
             if keys and keys not in kept:

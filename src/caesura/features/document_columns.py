@@ -243,7 +243,7 @@ def function(
     return FunctionColumn(f, name or str(getattr(f, "__name__", type(f).__name__)))
 
 
-_USED: dict[str, Callable[..., Any]] = {}  # by import name: functions that features were made of
+_USED: dict[str, Callable[..., Any]] = {}  # import name -> function used in features
 
 
 def remember(function: Callable[..., Any]) -> None:
@@ -268,7 +268,7 @@ def answered(function: Callable[..., Any], where: str, *arguments: Any) -> Any:
         return said(value, f"features: {where}")
     except InvalidInput:
         raise
-    except Exception as error:  # what it returned is a generator, perhaps
+    except Exception as error:  # raised while a returned generator was read, for example
         raise InvalidInput(_raised(where, error)) from error
 
 
@@ -330,7 +330,7 @@ class DenseColumn(Column):
     [{'x0': 1.0, 'x1': -0.25}]
     """
 
-    mean: tuple[float, ...] = ()  # of each column
+    mean: tuple[float, ...] = ()  # (D,) mean of each column
     scale: tuple[float, ...] = ()
     name: str = field(default="dense", init=False)
     per_word: ClassVar[bool] = False

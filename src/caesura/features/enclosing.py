@@ -28,19 +28,19 @@ from caesura.features.templates import AFTER, BEFORE, Column
 
 __all__ = ["PLACES_IN_WORDS", "VIEWS", "EnclosingColumn", "PlaceColumn", "enclosing", "place_in"]
 
-UNITS = ("words", "parts", "whitespace")  # tokenisers whose tokens enclose others
+UNITS = ("words", "parts", "whitespace")  # tokenisers whose tokens may enclose other tokens
 VIEWS = ("every", "first", "before", "after")
 PLACES_IN_WORDS = ("only", "first", "inside", "last")
-_OF_TOKENS = PositionColumn, RepeatColumn, MatchedColumn  # columns that look at nothing but tokens
+_OF_TOKENS = PositionColumn, RepeatColumn, MatchedColumn  # columns that depend on tokens only
 
 
 class Around(NamedTuple):
     """The words of a document."""
 
     words: list[str]
-    of_token: list[int]  # the word of each token
-    starts: list[int]  # where it begins: characters before the token
-    ends: list[int]  # where the token ends in its word
+    of_token: list[int]  # index of the word of each token
+    starts: list[int]  # offset of each token in its word, in characters
+    ends: list[int]  # offset of the token's end in its word
 
 
 def words_around(document: Document, by: str) -> Around:

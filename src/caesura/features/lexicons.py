@@ -137,7 +137,7 @@ class Lexicon:
         if self.entries is not other.entries:
             if self.entries != other.entries:
                 return False
-            other.entries = self.entries  # so that comparing them again costs nothing
+            other.entries = self.entries  # so that the next comparison costs nothing
         return True
 
     def __deepcopy__(self, memo: object) -> Lexicon:

@@ -261,10 +261,10 @@ class Incremental(SegmentFeature):
         try:
             values = answered(call, where, document.tokens, before, segment)
         except InvalidInput as error:
-            if not error.expected:  # the function has raised it
+            if not error.expected:  # raised by the function itself
                 raise
             raise error.changed(**strings) from None
-        if isinstance(values, Mapping):  # their numbers would be lost
+        if isinstance(values, Mapping):  # the values of a dict would be lost
             raise InvalidInput(message(f"features: {where}", values, **strings))
         return [f"{self.name}={value}" for value in values]
 

@@ -45,8 +45,8 @@ from caesura.features.word_templates import at_places, word_templates
 __all__ = ["PRESETS", "TOKENS", "ends_of", "preset"]
 
 Features = list[Template | SegmentFeature]
-OF_TOKENS = ("words", "chunking")  # presets for characters, and for tokens with parts of speech
-TOKENS = ("words", "parts", "characters", "whitespace", "regex")  # what presets may be for
+OF_TOKENS = ("words", "chunking")  # presets that tokens="characters" leaves unchanged
+TOKENS = ("words", "parts", "characters", "whitespace", "regex")  # the supported kinds of tokens
 
 _MONTHS = (
     "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july "
@@ -108,7 +108,7 @@ def preset(name: str, **options: Any) -> Features:
     return list(dict.fromkeys(features))
 
 
-# ---- what presets have in common ----------------------------------------------------------------
+# ---- feature groups of several presets ----------------------------------------------------------
 
 LENGTH = Length(exact=4, at_least=(6,))
 
@@ -329,7 +329,7 @@ def _words(segments: bool = False, bigrams: bool = False) -> Features:
         c[-1] & c[1],
         c[-1] & c[0] & c[1],
     ]
-    if bigrams:  # without classes of characters: a perceptron moves such frequent ones too far
+    if bigrams:  # no character classes: a perceptron updates such frequent features too much
         return [*at_places(characters), *word_templates(c)]
     features = [
         *characters,

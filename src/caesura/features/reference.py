@@ -21,8 +21,9 @@ __all__ = ["Row", "applies", "cores", "path_attributes", "rows"]
 
 OPEN = OPEN_START | OPEN_END
 
-# The rows [t, t + 1) that single out a token by its place in the segment: flags and value.
-# any = begin + inside + end + single, first = begin + single, last = end + single.
+# The rows with core [t, t + 1), as (flags, value), whose sum is 1 for segments in which token t has
+# this place, and 0 for others: any = begin + inside + end + single, first = begin + single, last =
+# end + single.
 _BY_PLACE: dict[str, tuple[tuple[int, float], ...]] = {
     "token": ((OPEN, 1.0),),
     "single": ((0, 1.0),),
@@ -150,7 +151,7 @@ def path_attributes(
      'previous.text&this.text=c|</s>']
     """
     found: defaultdict[tuple[str, str], float] = defaultdict(float)
-    path = [None, None, *segments, None]  # nothing before the first, nothing after the last
+    path = [None, None, *segments, None]  # nothing before the first segment and after the last
     for template in templates:
         if isinstance(template, SegmentTemplate):
             for j in range(2, len(path) - (not template.fires_at_end)):

@@ -37,8 +37,8 @@ __all__ = [
     "TokenAt",
 ]
 
-MOST_LENGTHS = 10_000  # of which each has an attribute
-LONGEST = 2**31 - 2  # tokens of a segment, as the kernels count them
+MOST_LENGTHS = 10_000  # maximum for `exact`: each length has its own attribute
+LONGEST = 2**31 - 2  # longest segment that the kernels can count, in tokens
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class TokenAt(SegmentFeature):
         ends = pairwise(batch.offsets.tolist())
         for (low, high), document in zip(ends, batch.documents, strict=True):
             values = [self._looked_for(bag) for bag in self.column.of_document(document)]
-            for anchor in range(low, high):  # the first token of the segment, or the last
+            for anchor in range(low, high):  # the first token of a segment, or the last
                 seen: set[str] = set()
                 for step in steps:
                     t = anchor + step if from_start else anchor + step + 1
@@ -246,7 +246,7 @@ class SegmentShape(SegmentFeature):
         present, tokens = np.unique(numbers, return_inverse=True)
         shapes = [said.text(number) for number in present.tolist()]
         starts = np.arange(len(tokens))
-        ids = tokens.astype(np.int64)  # of the span at each start, extended step by step
+        ids = tokens.astype(np.int64)  # number of the shapes of each span [start, start + length)
         texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]
         for length in range(1, min(self.max_length, int(room.max(initial=0))) + 1):
             if length > 1:
@@ -307,7 +307,7 @@ class Pattern(SegmentFeature):
             text = self.joiner.join(document.tokens)
             places = np.cumsum([0, *(len(t) + len(self.joiner) for t in document.tokens)]).tolist()
             for start, at in enumerate(places[:-1]):
-                if alone and compiled.match(text, at) is None:  # then no span from here matches
+                if alone and compiled.match(text, at) is None:  # no span from here matches
                     continue
                 for end in range(start + 1, min(start + self.max_length, len(document)) + 1):
                     until = places[end] - len(self.joiner)
@@ -317,7 +317,8 @@ class Pattern(SegmentFeature):
         return fired.done()
 
 
-# What may see beyond the segment, or take more than it needs: such patterns see its text alone.
+# Anchors, lookarounds, atomic groups, inline flags and possessive quantifiers: what a pattern with
+# them matches may depend on the text around the segment, so it is given the segment's text alone.
 _CONTEXT = re.compile(r"(?<!\[)\^|\$|\\[bBAZ]|\(\?[=!<>(]|\(\?[a-zA-Z-]+[:)]|[+*?}]\+")
 
 

@@ -29,8 +29,8 @@ class SegmentFeature:
     (['>=2'], [0], [2], [2])
     """
 
-    name: str  # attributes begin with it
-    order: int = 0  # how many labels before the segment's own its weights go with
+    name: str  # prefix of its attributes
+    order: int = 0  # number of previous labels on which its weights depend
 
     @property
     def says(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ __all__ = ["Similar"]
 _SPACE = np.array([ord(" ")], np.uint32)
 _NGRAM = 3
 _ROUNDING = 1e-9  # tolerance for rounding at a threshold
-_REMEMBERED = 1 << 18  # texts whose similarity is kept
+_REMEMBERED = 1 << 18  # maximum number of texts whose similarities are cached
 _Reached = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
@@ -36,8 +36,8 @@ class _TokenSort:
         entries = [sorted(token.casefold() for token in entry) for entry in lexicon.entries]
         characters, offsets = _joined([" ".join(entry) for entry in entries])
         self._alphabet = np.union1d(characters, _SPACE)
-        self._numbers: dict[str, int] = {}  # of tokens
-        having: list[list[int]] = []  # the entries that have a token
+        self._numbers: dict[str, int] = {}  # token -> index into `having`
+        having: list[list[int]] = []  # the entries that contain each token
         for j, entry in enumerate(entries):
             for token in dict.fromkeys(entry):
                 number = self._numbers.setdefault(token, len(having))

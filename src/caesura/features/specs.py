@@ -236,9 +236,9 @@ def _written(value: Any) -> Any:
     if _TYPES.get(type(value).__name__) is type(value):
         parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
         if isinstance(value, Template) and not value.order:
-            del parts["order"]  # as versions without histories write and read it
+            del parts["order"]  # so that versions without histories can read it
         if isinstance(value, DenseColumn) and not value.mean:
-            del parts["mean"], parts["scale"]  # as versions that do not standardise do
+            del parts["mean"], parts["scale"]  # so that versions without standardisation can read
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
         return {"function": function_name(value)}

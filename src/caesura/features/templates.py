@@ -43,8 +43,8 @@ __all__ = [
     "within",
 ]
 
-HIGHEST = 255  # labels of a history before the segment's own that the kernels take
-BEFORE, AFTER = "<s>", "</s>"  # what a column is before the first token and after the last
+HIGHEST = 255  # maximum number of previous labels in a history, for the kernels
+BEFORE, AFTER = "<s>", "</s>"  # the value of a column before the first token and after the last
 
 PLACES: tuple[str, ...] = (
     "token",
@@ -76,8 +76,8 @@ class Column:
     """
 
     __slots__ = ()
-    __iter__ = None  # for `column[offset]` is no sequence of templates
-    name: str  # shown in attributes, another for each column
+    __iter__ = None  # else `__getitem__` would make columns iterable
+    name: str  # shown in attributes; unique to each column
     per_word: ClassVar[bool] = True
 
     def of_word(self, word: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Trie:
     """
 
     def __init__(self) -> None:
-        # a node is a dict from the next key to the next node; its payloads are under None
+        # A node maps the next key to the next node, and None to its payloads.
         self._root: dict[int | None, Any] = {}
 
     def add(self, ids: npt.ArrayLike, payload: int) -> None:

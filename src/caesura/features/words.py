@@ -75,7 +75,7 @@ def _in_lexicon(word: str, lexicon: Lexicon, casefold: bool, part: bool) -> tupl
     return ("yes",) if (word.casefold() if casefold else word) in known else ()
 
 
-_pattern = lru_cache(maxsize=1024)(re.compile)  # without the checks of re's own cache
+_pattern = lru_cache(maxsize=1024)(re.compile)  # avoids the checks of the cache in `re`
 
 
 def _yes(fact: object) -> tuple[str, ...]:

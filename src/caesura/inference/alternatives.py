@@ -13,15 +13,15 @@ from caesura.segments import Segment
 
 __all__ = ["Detour", "best_without", "detours", "n_best_spelled"]
 
-Indexed = tuple[int, int, int]  # start, end, and the number of a label
+Indexed = tuple[int, int, int]  # start, end, label index
 
 
 class Detour(NamedTuple):
     """The difference between two segmentations with common first and last segments."""
 
-    same_first: int  # segments at the start that are the same
-    segments: list[Segment]  # what is between them
-    same_last: int  # segments at the end that are the same
+    same_first: int  # number of common segments at the start
+    segments: list[Segment]  # the segments between the common ones
+    same_last: int  # number of common segments at the end
 
     def applied_to(self, path: Sequence[Segment]) -> list[Segment]:
         """Return the other segmentation, given this one.

@@ -43,15 +43,15 @@ class BatchPosterior(NamedTuple):
     """
 
     log_partition: Array  #: (B,)
-    tokens: Array | None  #: like the scores; None where none were given
-    segments: Array | None  #: like the scores; None where none were given
-    starts: Array | None  #: like the scores; None where none were given
-    ends: Array | None  #: like the scores; None where none were given
-    span_scores: Array | None  #: like the scores; None where none were given
-    transition: Array  #: (Y, Y), summed over the batch; (B, Y, Y) where the scores are
-    start: Array  #: (Y,), summed over the batch; (B, Y) where the scores are
-    end: Array  #: (Y,), summed over the batch; (B, Y) where the scores are
-    patterns: Array | None  #: (n,), summed over the batch; None where none were given
+    tokens: Array | None  #: shaped like the scores; None if none were given
+    segments: Array | None  #: shaped like the scores; None if none were given
+    starts: Array | None  #: shaped like the scores; None if none were given
+    ends: Array | None  #: shaped like the scores; None if none were given
+    span_scores: Array | None  #: shaped like the scores; None if none were given
+    transition: Array  #: (Y, Y), summed over the batch; (B, Y, Y) if the scores are
+    start: Array  #: (Y,), summed over the batch; (B, Y) if the scores are
+    end: Array  #: (Y,), summed over the batch; (B, Y) if the scores are
+    patterns: Array | None  #: (n,), summed over the batch; None if none were given
 
 
 class BatchPaths(NamedTuple):
@@ -62,11 +62,11 @@ class BatchPaths(NamedTuple):
     """
 
     scores: npt.NDArray[np.float64]  #: (paths,) score of each path
-    offsets: npt.NDArray[np.int64]  #: (paths + 1,) where the segments of each path begin
+    offsets: npt.NDArray[np.int64]  #: (paths + 1,) offset of the segments of each path
     starts: npt.NDArray[np.int32]  #: (segments,) first token of each segment
-    ends: npt.NDArray[np.int32]  #: (segments,) token after the last one of each segment
+    ends: npt.NDArray[np.int32]  #: (segments,) one past the last token of each segment
     labels: npt.NDArray[np.int32]  #: (segments,) index of the label of each segment
-    sequences: npt.NDArray[np.int64]  #: (B + 1,) where the paths of each sequence begin
+    sequences: npt.NDArray[np.int64]  #: (B + 1,) offset of the paths of each sequence
 
     def segments(self, path: int) -> list[tuple[int, int, int]]:
         """Return the segments of one path as (start, end, label) tuples.
@@ -166,7 +166,7 @@ def batch_posterior(
             remedy = "correct them, or leave them out"
             raise InvalidInput(message("weights", factors, "finite numbers", remedy))
 
-    zeros = batch.kernel.zeros  # as numpy.zeros, with memory that earlier answers have left
+    zeros = batch.kernel.zeros  # like numpy.zeros, but reuses the memory of earlier answers
 
     def like(scores: Array | None) -> Any:
         return None if scores is None else zeros(scores.shape)

@@ -134,7 +134,7 @@ class Batch:
         self.pattern_scores: Array | None = optional(
             "pattern_scores", pattern_scores if histories else None, (len(histories),)
         )
-        if self.pattern_scores is not None:  # they are read here, not by the kernel
+        if self.pattern_scores is not None:  # the kernel does not check them
             check_scores("pattern_scores", self.pattern_scores)
         self.n_labels = Y
         kernel = _kernels.Batch32 if self.dtype == np.float32 else _kernels.Batch64

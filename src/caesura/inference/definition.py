@@ -26,9 +26,9 @@ from caesura.segments import Segment
 
 __all__ = ["Edge", "History", "Model", "Pattern", "Potential", "ReferenceMarginals", "log_sum"]
 
-History = tuple[int, ...]  # labels of adjacent segments, the current segment's last
+History = tuple[int, ...]  # labels of adjacent segments, that of the current segment last
 Floats = npt.NDArray[np.float64]
-SEGMENT_LIMIT = 2_000_000  # segments that are looked at one by one
+SEGMENT_LIMIT = 2_000_000  # maximum number of segments to enumerate
 
 
 class Potential(NamedTuple):

@@ -35,7 +35,7 @@ __all__ = [
     "score",
 ]
 
-Cut = Sequence[Segment | tuple[int, int, Label]]  # a segmentation as a caller may write it
+Cut = Sequence[Segment | tuple[int, int, Label]]  # a segmentation as a caller may pass it
 
 
 @overload

@@ -35,9 +35,9 @@ __all__ = [
 ]
 
 MOST_THREADS = 1024
-MOST_SEGMENTS = 100_000_000  # of all answers, as in walk.hpp
-SEGMENTS_PER_ANSWER = 10  # whose memory an answer takes beside that of its segments
-MOST_ANSWERS = 2**31 - 1  # about one sequence: the kernels count in 32 bits
+MOST_SEGMENTS = 100_000_000  # in all answers of a call; kMostSegments in cpp/infer/walk.hpp
+SEGMENTS_PER_ANSWER = 10  # memory of an answer itself, in segments; kSegmentsPerAnswer
+MOST_ANSWERS = 2**31 - 1  # for one sequence: the kernels count in 32 bits
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -107,7 +107,7 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
     except CaesuraError:
         raise
-    except OverflowError:  # std::overflow_error, see walk.hpp
+    except OverflowError:  # std::overflow_error of SegmentCount in cpp/infer/walk.hpp
         raise _too_many() from None
     except ValueError as error:
         raise InvalidInput(str(error)) from None
@@ -115,7 +115,7 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
 
 def on_threads(call: Callable[[S], T], items: Sequence[S], n_threads: int | None) -> list[T]:
     """Run a function of several kernel calls for each sequence on threads."""
-    from concurrent.futures import ThreadPoolExecutor  # 10 ms that few need
+    from concurrent.futures import ThreadPoolExecutor  # takes 10 ms to import
 
     with ThreadPoolExecutor(threads_of(n_threads)) as pool:
         return list(pool.map(call, items))

@@ -131,7 +131,7 @@ class Overlapping:
     def _total(self, row: Floats) -> float:
         return float(self.plus.reduce(row))  # type: ignore[attr-defined]
 
-    # -- forward -------------------------------------------------------------------------------
+    # -- forward pass --------------------------------------------------------------------------
 
     def _forward(self) -> None:
         n, A, plus = self.n, self.A, self.plus
@@ -140,7 +140,8 @@ class Overlapping:
             np.full((n + 2, self.Y), -np.inf) for _ in range(3)
         )
         self.alpha_hat[1] = self.model.p.start
-        # Scores of the potentials read so far for segments that start at k and continue.
+        # Sums over the potentials with an open end that were read so far, by the start k of the
+        # core.
         starting = dict.fromkeys(range(1, n + 1), zeros)  # sum of psi_{k:>=j}, j <= i
         inside = dict.fromkeys(range(1, n + 1), zeros)  # sum of psi_{<=k:>=j}, j <= i
         self.a, self.a_beyond = np.zeros((2, n + 2, self.Y))
@@ -148,7 +149,7 @@ class Overlapping:
             before = zeros  # theta_{<k+1:i}
             beyond = zeros  # theta_{<k+1:>i}
             for k in range(i, A[i - 1], -1):
-                # theta_{k:i} and theta_{<k:i} from theta_{<k+1:i} and what starts at k.
+                # theta_{k:i} and theta_{<k:i}, from theta_{<k+1:i} and potentials that start at k.
                 ends_here = self._get(k, i, True, False)
                 goes_on = self._get(k, i, True, True)
                 inside[k] = inside[k] + goes_on
@@ -158,21 +159,21 @@ class Overlapping:
                 )
                 self.alpha[i] = plus(self.alpha[i], self.alpha_hat[k] + self.theta[k, i])
                 self.terms[i] += 1
-                if k <= A[i]:  # from now on in the open term
+                if k <= A[i]:  # start k enters the open term
                     theta_beyond = beyond + inside[k] + starting[k]
                     self.alpha_open[i] = plus(self.alpha_open[i], self.alpha_hat[k] + theta_beyond)
                 before = before + inside[k] + ends_here
                 beyond = beyond + inside[k]
                 self.a[i] += ends_here + goes_on
                 self.a_beyond[i] += goes_on
-            # alpha_i += alphaP_{i-1} a_i and alphaP_i += alphaP_{i-1} a_{>i}
+            # alpha_i += alphaP_{i-1} a_i;  alphaP_i += alphaP_{i-1} a_{>i}
             self.alpha[i] = plus(self.alpha[i], self.alpha_open[i - 1] + self.a[i])
             self.alpha_open[i] = plus(self.alpha_open[i], self.alpha_open[i - 1] + self.a_beyond[i])
             if i < n:
                 self.alpha_hat[i + 1] = self._sum(self.alpha[i][:, None] + self._edge(i + 1))
         self.log_partition = self._total(self.alpha[n] + self.model.p.end)
 
-    # -- backward ------------------------------------------------------------------------------
+    # -- backward pass -------------------------------------------------------------------------
 
     def _backward(self) -> None:
         n, B, plus = self.n, self.B, self.plus
@@ -184,9 +185,9 @@ class Overlapping:
         self.beta[n] = self.model.p.end
         for i in range(n, 0, -1):
             total = np.full(self.Y, -np.inf)
-            shared = zeros  # theta_{<i:>=.. up to j}: open-ended potentials with ends up to j
+            shared = zeros  # sum of psi_{<=k:>=l}, k >= i and i <= l <= j
             for j in range(i, B[i + 1]):
-                # theta_{<i:j} holds potentials that start at i or later, with an open start.
+                # theta_{<i:j} = shared + ending[j]: potentials with an open start at i or later.
                 goes_on = self._get(i, j, True, True)
                 inside[j] = inside[j] + goes_on
                 ending[j] = ending[j] + self._get(i, j, True, False)
@@ -196,7 +197,7 @@ class Overlapping:
                 total = plus(total, self.theta[i, j] + self.beta[j])
                 if j >= B[i]:
                     self.beta_open[i] = plus(self.beta_open[i], shared + ending[j] + self.beta[j])
-            # beta_{i-1} gets b_i betaP_{i+1}, and betaP_i gets b_{<i} betaP_{i+1}
+            # total += b_i betaP_{i+1};  betaP_i += b_{<i} betaP_{i+1}
             total = plus(total, self.b[i] + self.beta_open[i + 1])
             self.beta_open[i] = plus(self.beta_open[i], self.b_before[i] + self.beta_open[i + 1])
             if i > 1:
@@ -228,7 +229,7 @@ class Overlapping:
         if open_end and e == self.B[s + 1]:
             left = self._carried[s] if open_start else self.alpha_hat[s] + self.b[s]
             mu = left + self.beta_open[s + 1]
-        elif open_end:  # mu_{s:>=e} = mu_{s:>=e+1} + mu_{s:e}, with s closed or open
+        elif open_end:  # mu_{s:>=e} = mu_{s:>=e+1} + mu_{s:e}, for a closed or an open start
             mu = self.plus(self.mu(s, e + 1, open_start, True), self.mu(s, e, open_start, False))
         elif open_start and s == self.A[e - 1]:
             mu = self.alpha_open[e - 1] + self.a[e] + self.beta[e]

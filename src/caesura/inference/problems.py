@@ -12,9 +12,10 @@ from caesura.potentials import OPEN_END, OPEN_START, Parts, Potentials
 
 __all__ = ["Rule", "automaton_of", "problem_of", "problems_of", "rules_of", "structure_of"]
 
-# A rule on the label sequence, by name and labels: ("at most once", (y,)), ("exactly once", (y,)),
-# ("ordered", (a, b, ...)); and ways to break one: ("at least twice", (y,)), ("disordered", ...).
-# Any other automaton: ("table", next[state, label] row by row, then which states accept).
+# A rule about the sequence of labels, as a name and labels: ("at most once", (y,)), ("exactly
+# once", (y,)), ("ordered", (a, b, ...)). The violations of a rule are rules too: ("at least twice",
+# (y,)), ("disordered", (a, b, ...)). Any other automaton is ("table", numbers), where the numbers
+# are next[state, label] row by row, then whether each state accepts.
 Rule = tuple[str, tuple[int, ...]]
 Ints = npt.NDArray[np.int32]
 

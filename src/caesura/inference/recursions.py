@@ -61,9 +61,9 @@ def longest_suffix(history: History, states: set[History]) -> History:
 class State(NamedTuple):
     """The part of the label history that affects later labels."""
 
-    history: History  # the longest suffix that some pattern may still need
-    used: frozenset[int]  # the labels already used of those that may occur once
-    places: tuple[int, ...]  # how far each required order has come
+    history: History  # the longest suffix that a pattern may still need
+    used: frozenset[int]  # those of the once-only labels that have occurred
+    places: tuple[int, ...]  # the position reached in each required order
 
 
 class Automaton:
@@ -118,7 +118,7 @@ class Automaton:
         return all(y in state.used for y, must_occur in self.once.items() if must_occur)
 
 
-# -- the graph ---------------------------------------------------------------------------------
+# -- the lattice -------------------------------------------------------------------------------
 
 Node = tuple[int, State]
 
@@ -128,7 +128,7 @@ class Arc(NamedTuple):
 
     source: Node
     target: Node
-    history: History  # the source's history and the segment's label
+    history: History  # the history of the source, then the label of the segment
     score: float
 
     @property
@@ -210,7 +210,7 @@ class Lattice:
             beta[arc.source] = float(np.logaddexp(beta[arc.source], term))
         return beta
 
-    # -- answers -----------------------------------------------------------------------------
+    # -- inference -----------------------------------------------------------------------------
 
     def probabilities(self) -> list[float]:
         """Return the probability of each arc."""

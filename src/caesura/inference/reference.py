@@ -36,12 +36,12 @@ __all__ = ["LIMIT", "Enumeration", "count_candidates", "segmentations", "solve"]
 __all__ += ["entropy", "kl_divergence", "log_partition", "log_probability", "marginals"]
 __all__ += ["minimum_risk", "n_best", "sample", "score", "viterbi"]
 
-LIMIT = 500_000  # candidates that are listed; above it the recursions answer
+LIMIT = 500_000  # maximum number of segmentations to enumerate; larger inputs use the recursions
 
 Indexed = tuple[int, int, int]  # start, end, label index
 
 
-# -- listing -----------------------------------------------------------------------------------
+# -- enumeration -------------------------------------------------------------------------------
 
 
 def count_candidates(p: Potentials) -> int:
@@ -182,7 +182,7 @@ class Enumeration:
         return self.model.named(self.paths[best]), float(gains[best])
 
 
-# -- the contract ------------------------------------------------------------------------------
+# -- the public functions ----------------------------------------------------------------------
 
 
 def solve(p: Potentials) -> Enumeration | Lattice:

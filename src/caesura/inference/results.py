@@ -81,14 +81,14 @@ class Path(_Scored):
         return render.html(self)
 
     def __reduce__(self) -> tuple[type[Path], tuple[list[Segment], float]]:
-        return Path, (self.segments, self.score)  # without the potentials
+        return Path, (self.segments, self.score)  # drops the potentials
 
 
 class _Layout(NamedTuple):
     """The layout of the expected counts of potentials."""
 
-    added: int  # potentials that were added
-    placed: tuple[bool, ...]  # of each pattern, whether it holds at one place only
+    added: int  # number of potentials added with `add` and `add_many`
+    placed: tuple[bool, ...]  # whether each pattern applies at a given position only
     spanned: bool
 
     @classmethod
@@ -152,9 +152,9 @@ class Marginals:
         self._method = method
         self._lookup: _kernels.Lookup | None = None
         self._layout: _Layout | None = None
-        self._make = p  # a function makes the potentials when they are first needed
+        self._make = p  # the potentials, or a function that returns them on demand
         if isinstance(p, Potentials):
-            self._layout = _Layout.of(p)  # p may change later
+            self._layout = _Layout.of(p)  # now, because p may change later
 
     @property
     def _potentials(self) -> Potentials:
@@ -241,7 +241,7 @@ class Marginals:
         """
         label = tuple(label) if isinstance(label, list) else label
         if isinstance(label, tuple) and len(label) != 1:
-            self._rows()  # the potentials must be those of these marginals
+            self._rows()  # raises if the potentials have changed since
             event = self._potentials.copy()
             event.add_pattern(label, 0.0, start, end)
             rows = _kernels.posterior([problem_of(event)], self._method, 1, False)

@@ -12,7 +12,7 @@ from caesura.potentials import Label, Potentials
 
 __all__ = ["minimum_risk"]
 
-MOST_SEGMENTS = 10_000_000  # whose probabilities become scores, some 100 bytes each
+MOST_SEGMENTS = 10_000_000  # maximum number of segments that are scored; about 100 bytes each
 NOTHING_POSSIBLE = (
     "p: no segmentation is possible, each breaks a constraint or scores -inf; "
     "loosen the constraints, max_length or the -inf scores"

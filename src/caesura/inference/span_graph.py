@@ -39,8 +39,8 @@ MOST_INDEX = int(np.iinfo(np.int32).max)
 class SpanPath(NamedTuple):
     """A path through a span graph."""
 
-    spans: list[int]  #: the path's spans, by their position in the graph's arrays
-    segments: list[tuple[int, int, int]]  #: the same as (start, end, label)
+    spans: list[int]  #: indices of the spans in the graph's arrays
+    segments: list[tuple[int, int, int]]  #: the spans as (start, end, label)
     score: float  #: sum of all scores along the path
 
 

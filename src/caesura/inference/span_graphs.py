@@ -28,14 +28,14 @@ Ints = npt.NDArray[np.int64]
 class SpanGraphsPath(NamedTuple):
     """A path through the graph of one sequence."""
 
-    spans: list[int]  #: the path's spans, by their position in the arrays of the batch
+    spans: list[int]  #: indices of the spans in the arrays of the batch
     score: float  #: sum of all scores along the path
 
 
 class SpanGraphsMarginals(NamedTuple):
     """Expected counts, the derivatives of ln Z with respect to the scores in the same place."""
 
-    log_partition: Floats  #: (B,) ln Z; -inf where no path is possible, and counts are 0
+    log_partition: Floats  #: (B,) ln Z; -inf where no path is possible, with counts of 0
     spans: Floats  #: (n,) probability of each span
     transitions: Floats  #: (B, Y, Y) expected number of arcs between labels
 

@@ -38,7 +38,7 @@ Path = str | os.PathLike[str]
 class OtherRun(InvalidInput):
     """Raised for the checkpoint of a run with other data or settings."""
 
-    setting: str  # the first that differs
+    setting: str  # name of the first setting that differs
     was: Any
     now: Any
 
@@ -181,7 +181,7 @@ def _pack(name: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any
         items = [_pack(f"{name}.{f}", v, arrays) for f, v in zip(fields, value, strict=True)]
         return {"tuple": kind if kind in TUPLES else "", "items": items}
     if isinstance(value, float):
-        return {"float": float(value).hex()}  # exact, and NaN and infinity too
+        return {"float": float(value).hex()}  # exact, also for NaN and infinity
     return {"value": value}
 
 

@@ -27,10 +27,10 @@ from caesura.learning.objectives import evaluate, weights
 __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 
 Floats = npt.NDArray[np.float64]
-NEW = 0.5  # share of what solves the program in the next weights; the best so far have the rest
-IDLE = 20  # iterations after which a plane that is not needed is dropped
-RIDGES = (1e-10, 1e-14, 1e-6)  # added to the diagonal of ones: planes may be almost parallel
-TINY = 1e-9  # of the longest plane; shorter ones have no slope
+NEW = 0.5  # share of the program's solution in the next weights; the rest are the best weights
+IDLE = 20  # iterations after which an inactive plane is dropped
+RIDGES = (1e-10, 1e-14, 1e-6)  # added to the unit diagonal, as planes may be almost parallel
+TINY = 1e-9  # planes shorter than this share of the longest one count as having no slope
 
 
 class HingeObjective(Protocol):
@@ -57,13 +57,13 @@ class CutState(NamedTuple):
     ('w', 'best', 'planes')
     """
 
-    w: Floats  # (n,) that solve the program of now
-    best: Floats  # (n,) with the lowest objective so far
-    planes: tuple[Floats, ...]  # g of each plane, (n,)
-    offsets: Floats  # a of each plane
+    w: Floats  # (n,) solution of the current program
+    best: Floats  # (n,) weights with the lowest objective so far
+    planes: tuple[Floats, ...]  # (n,) the slope g of each plane
+    offsets: Floats  # (k,) the offset a of each plane
     gram: Floats  # (k, k) g . g' / (2 c2)
-    idle: npt.NDArray[np.int64]  # (k,) iterations since a plane was needed
-    objective: float  # of the best weights
+    idle: npt.NDArray[np.int64]  # (k,) iterations since each plane was active
+    objective: float  # objective of `best`
     gap: float | None
     gradient_norm: float  # NaN
     n_active: int
@@ -229,8 +229,8 @@ def _solver() -> Any:
         lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
         steep = lengths > TINY * lengths.max()
         x = np.zeros(len(offsets))
-        # A plane without a slope is worth its offset, and costs nothing: the best of these takes
-        # what the others leave of the sum.
+        # A plane without slope contributes its offset at no quadratic cost, so the best of these
+        # takes the rest of the sum.
         flat = int(np.where(steep, 0.0, offsets).argmax())
         least = 0.0 if steep[flat] else max(float(offsets[flat]), 0.0)
         if (offsets[steep] > least).any():
@@ -240,22 +240,22 @@ def _solver() -> Any:
         return x
 
     def _scaled(gram: Floats, offsets: Floats, lengths: Floats) -> Floats:
-        # With x = unit z / lengths all entries of the program are of the size of 1, whatever the
-        # scale of features.
+        # Substituting x = unit z / lengths makes all entries of the program about 1 in size,
+        # whatever the scale of the features.
         slopes, k = offsets / lengths, len(offsets)
         unit = float(np.abs(slopes).max())
         cosines = gram / np.outer(lengths, lengths)
         limits = np.hstack([np.eye(k), -(lengths.min() / lengths)[:, None]])
         least = np.append(np.zeros(k), -float(lengths.min()) / unit)
         found: list[tuple[float, Floats]] = []
-        # A larger ridge loses digits of the optimum, a smaller one those of the solver: the better
-        # of two is taken, and a third only if neither is positive definite.
+        # A larger ridge costs accuracy of the optimum, a smaller one accuracy of the solver. The
+        # better solution of the first two is taken; the third is tried only if both fail.
         for ridge in RIDGES:
             if len(found) == 2 or (found and ridge == RIDGES[-1]):
                 break
             try:
                 z = quadprog.solve_qp(cosines + ridge * np.eye(k), slopes / unit, limits, least)[0]
-            except ValueError:  # not positive definite, as far as its digits tell
+            except ValueError:  # not positive definite in floating point
                 continue
             x: Floats = np.where(z > 1e-12 * z.max(), z, 0.0) * (unit / lengths)
             x /= max(1.0, float(x.sum()))

@@ -16,9 +16,9 @@ from caesura.learning.frank_wolfe import dual_penalty
 __all__ = ["DualObjective", "DualRule", "DualState", "ExponentiatedGradient"]
 
 Floats = npt.NDArray[np.float64]
-SHARE = 0.5  # of the gap, that the entropies may hold back
-LESS = 0.7  # where they hold back more, they count this share of what they did
-RECENT = 4  # weights of pass k have this share over k + RECENT - 1 of their average
+SHARE = 0.5  # maximum share of the gap that may be due to the entropies
+LESS = 0.7  # factor by which mu is reduced if that share is exceeded
+RECENT = 4  # after pass k, the weights enter their average with the share RECENT / (k + RECENT - 1)
 
 
 class DualRule(NamedTuple):
@@ -30,9 +30,9 @@ class DualRule(NamedTuple):
     True
     """
 
-    log: bool  # the log loss; else hinge losses
-    c2: Floats  # one number, or one for each weight
-    eta: float  # how far the first step of a sequence goes
+    log: bool  # log loss, not hinge losses
+    c2: Floats  # penalty: one number, or one for each weight
+    eta: float  # size of the first step of each sequence
 
 
 class DualState(NamedTuple):
@@ -45,22 +45,22 @@ class DualState(NamedTuple):
     """
 
     w: Floats  # (n,)
-    theta: Floats  # scores of the dual, for each place where features fire; empty before the start
-    m: Floats  # (sequences,) what the loss is multiplied by in the dual
-    eta: Floats  # (sequences,) how far the next step goes
-    mu: float  # what the entropies count in the steps; 1 for the log loss, for others ever less
-    entropy: float  # their sum
+    theta: Floats  # dual scores of all places where features fire; empty before the first pass
+    m: Floats  # (sequences,) multiplier of the cost in the dual distribution
+    eta: Floats  # (sequences,) size of the next step
+    mu: float  # weight of the entropies; 1 for the log loss, decreasing for hinge losses
+    entropy: float  # sum of the entropies
     mean: Floats  # (n,) average of the weights after each pass; empty for the log loss
-    best: Floats  # (n,) weights, or averages, with the lowest objective so far
-    bound: float  # the highest dual so far
-    objective: float  # of the best weights
-    gap: float | None  # above the bound
+    best: Floats  # (n,) weights or average with the lowest objective so far
+    bound: float  # the highest value of the dual so far
+    objective: float  # objective of `best`
+    gap: float | None  # objective - bound
     gradient_norm: float  # NaN
     n_active: int
     iteration: int
     evaluations: int
     step: float  # mean of eta
-    generator: str  # the state of the random generator, as JSON
+    generator: str  # state of the random number generator, as JSON
     status: str
 
     @property
@@ -185,7 +185,7 @@ class ExponentiatedGradient:
         if not status and after.iteration >= self.max_iterations:
             status = "max_iterations"
         mu = after.mu
-        # What the entropies hold back is a part of the gap, which no further step would close.
+        # The entropies account for a part of the gap that no further step would close.
         if not self.log and mu * after.entropy > SHARE * after.gap:
             mu *= LESS
         return after._replace(

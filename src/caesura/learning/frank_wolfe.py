@@ -68,7 +68,7 @@ class FrankWolfe(Perceptron):
     def start(self, w0: npt.ArrayLike) -> PathState:
         """Return the state before the first pass."""
         state = super().start(np.zeros(np.size(w0)))
-        if getattr(self.objective, "streams", False):  # it keeps no dual
+        if getattr(self.objective, "streams", False):  # a streamed objective keeps no dual
             return state
         none = np.zeros(len(self.objective) + 1, np.int64)
         return state._replace(first=none, ptr=np.zeros(1, np.int64))

@@ -26,11 +26,11 @@ class AgendaState(NamedTuple):
     ('keys', 'w', 'sums', 'known')
     """
 
-    keys: Keys  # (rows,) in the order of their first coming
+    keys: Keys  # (rows,) in order of first occurrence
     w: Floats  # (rows * labels,)
     sums: Floats  # (rows * labels,) the average is w - sums / date
-    known: tuple[Keys, ...]  # of each column, hashes of texts that are in some key
-    date: float  # examples seen, and one
+    known: tuple[Keys, ...]  # hashes of the texts that occur in keys, by column
+    date: float  # number of examples seen, plus 1
     updates: int  # in all passes
     objective: float  # updates of the last pass
     gradient_norm: float  # NaN: unknown
@@ -38,7 +38,7 @@ class AgendaState(NamedTuple):
     iteration: int
     evaluations: int
     step: float
-    generator: str  # the state of the random generator, as JSON
+    generator: str  # state of the random number generator, as JSON
     status: str
 
     @property

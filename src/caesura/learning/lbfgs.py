@@ -33,18 +33,18 @@ from caesura.learning.objectives import Objective, evaluate, penalty, weights
 __all__ = ["LBFGS", "State"]
 
 Floats = npt.NDArray[np.float64]
-Row = npt.NDArray[Any]  # float32, or uint16: its upper half
-LEAST_CURVATURE = 1e-12  # s.y / |s||y|: pairs below it tell nothing
-# The rounding errors of an objective in single precision, relative to its value at the start: on
-# the references of cora_ie 1.4e-8 at w = 0, and about as large in absolute terms all the way to the
-# optimum with c2 = 0.01, which is 2,700 times lower. Progress below them is noise.
+Row = npt.NDArray[Any]  # float32, or uint16 with the upper halves of float32
+LEAST_CURVATURE = 1e-12  # pairs with a smaller s.y / (|s| |y|) are discarded
+# Rounding error of the single-precision objective, relative to its value at the start. On the
+# references of cora_ie it is 1.4e-8 at w = 0, and keeps this absolute size up to the optimum with
+# c2 = 0.01, where the objective is 2,700 times lower. Smaller decreases are noise.
 DRAFT_NOISE = 2e-8
 NO_PRODUCTS = np.empty((2, 0, 0))
-# From this many weights on, pairs do not fit into the cache, and are stored as upper halves of
-# single precision, with 8 bits of mantissa.  Twenty pairs of halves took 7 to 20 % fewer
-# evaluations than twelve in single precision, in less memory (CoNLL-2000, NCBI disease and
-# references, chains and semi-CRFs).  With fewer weights, rounding could hide the small curvatures
-# of a badly conditioned objective, and there is little to gain.
+# From this number of weights on, the pairs do not fit into the cache and are stored as the upper
+# halves of single precision (bfloat16), with 8 bits of mantissa. Twenty such pairs took 7 to 20 %
+# fewer evaluations than twelve in single precision, in less memory (CoNLL-2000, NCBI disease and
+# references, chains and semi-CRFs). With fewer weights, rounding could hide the small curvatures of
+# a badly conditioned objective, and there is little to gain.
 MANY_WEIGHTS = 100_000
 PAIRS, PAIRS_OF_HALVES = 12, 20
 
@@ -62,19 +62,19 @@ class State(NamedTuple):
     w: Floats  # (n,)
     gradient: Floats  # (n,) of f(w) + c2 |w|^2
     objective: float  # F(w)
-    gradient_norm: float  # of the pseudo-gradient under c1
+    gradient_norm: float  # norm of the pseudo-gradient under c1
     w_norm: float
-    n_active: int  # weights other than zero
-    s: tuple[Row, ...]  # changes of w, oldest first
-    y: tuple[Row, ...]  # changes of the gradient
-    products: Floats  # (2, k, k): s[i].y[j] for i <= j, then y[i].y[j]; in old checkpoints (k,)
-    recent: Floats  # the objective after each of the last iterations
+    n_active: int  # number of non-zero weights
+    s: tuple[Row, ...]  # changes of the weights, oldest first
+    y: tuple[Row, ...]  # changes of the gradient, oldest first
+    products: Floats  # (2, k, k): s[i].y[j] for i <= j, and y[i].y[j]; (k,) in old checkpoints
+    recent: Floats  # objectives of the last iterations
     iteration: int
     evaluations: int
     step: float
-    drafting: bool  # the cheaper objective is in use
-    status: str  # why it ended; empty while running
-    scale: float = 0.0  # the objective at the start; 0 in old checkpoints
+    drafting: bool  # whether the cheaper objective is in use
+    status: str  # why the run ended; empty while it runs
+    scale: float = 0.0  # absolute objective at the start; 0 in old checkpoints
 
     @property
     def weights(self) -> Floats:
@@ -152,7 +152,7 @@ class LBFGS:
         self.n_threads = threads_of(n_threads)
         self._penalties: tuple[Floats, Floats] | None = None
 
-    # -- for those who keep states -----------------------------------------------------------------
+    # -- sizes and settings ------------------------------------------------------------------------
 
     def settings(self, n: int) -> dict[str, Any]:
         """Return the settings that a state depends on, for comparison before resuming."""
@@ -169,7 +169,7 @@ class LBFGS:
         """Return the bytes that the pairs of n weights take."""
         return self.n_pairs(n) * 2 * n * _kind_of_rows(n).itemsize
 
-    # -- the steps ---------------------------------------------------------------------------------
+    # -- iterations --------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> State:
         """Return the state at the initial weights; evaluates the objective once."""
@@ -194,7 +194,7 @@ class LBFGS:
             state = state._replace(s=tuple(s), y=tuple(y), products=_products(s, y, self.n_threads))
         point, tried = self._search(state)
         evaluations = state.evaluations + tried
-        if point is None and state.s:  # the pairs mislead: forget them
+        if point is None and state.s:  # the pairs may mislead: retry without them
             state = state._replace(s=(), y=(), products=NO_PRODUCTS)
             point, tried = self._search(state)
             evaluations += tried
@@ -264,7 +264,7 @@ class LBFGS:
         products = _with_newest(state.products[:, keep:, keep:], *pairs, self.n_threads)
         return state._replace(s=pairs[0], y=pairs[1], products=products)
 
-    # -- the end -----------------------------------------------------------------------------------
+    # -- stopping criteria -------------------------------------------------------------------------
 
     def _judged(self, state: State, before: State) -> State:
         """Return the state with the objective recorded, and the status if converged."""

@@ -27,19 +27,19 @@ class Learner(NamedTuple):
     """
 
     optimiser: type[Any]
-    minimises: str  # the quantity that it minimises
-    accepts_c1: bool  # a penalty on |w|
-    mini_batches: bool  # it takes a step for every `batch_size` sequences
-    peer: str | None  # what CRFsuite calls it
-    summary: str  # for help texts
-    losses: tuple[str, ...] = ()  # that it takes; none: it maximises the likelihood
+    minimises: str  # the quantity to minimise
+    accepts_c1: bool  # whether it supports a penalty on |w|
+    mini_batches: bool  # whether it takes a step per `batch_size` sequences
+    peer: str | None  # its name in CRFsuite
+    summary: str  # one line for help texts
+    losses: tuple[str, ...] = ()  # supported losses; if empty, it maximises the likelihood
     settings: tuple[
         tuple[str, str], ...
-    ] = ()  # of the optimiser: a parameter, and what it is called
-    needs_c2: bool = False  # it has no solution without a penalty
-    loss: str | None = None  # the one that it has where none is given
-    likelihood: tuple[str, ...] = ()  # losses with which scores are logarithms of probabilities
-    online: bool = False  # it can learn from sequences as they come
+    ] = ()  # (parameter of the model, parameter of the optimiser)
+    needs_c2: bool = False  # whether it has no solution without a penalty
+    loss: str | None = None  # the default loss
+    likelihood: tuple[str, ...] = ()  # losses for which scores are unnormalised log-probabilities
+    online: bool = False  # whether it can learn from a stream of sequences
 
 
 MARGINS = ("hamming", "segments", "zero-one")

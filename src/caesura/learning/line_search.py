@@ -12,20 +12,20 @@ import numpy.typing as npt
 __all__ = ["Point", "search"]
 
 Floats = npt.NDArray[np.float64]
-DECREASE = 1e-4  # of what the slope promises, the least that a step must bring
-CURVATURE = 0.9  # of the slope, the most that may be left
+DECREASE = 1e-4  # minimum share of the predicted decrease that a step must achieve
+CURVATURE = 0.9  # maximum share of the initial slope that a step may leave
 
 
 class Point(NamedTuple):
     """A point on the search line with its value and gradient."""
 
     step: float
-    objective: float  # with the penalty
-    slope: float  # along the direction; NaN under c1, where it jumps
-    promise: float  # what the slope at the start promised for the way to here; negative
+    objective: float  # with penalties
+    slope: float  # directional derivative; NaN with c1, whose penalty has kinks
+    promise: float  # change of the objective up to here, predicted by the initial slope; negative
     w: Floats
-    gradient: Floats  # with that of c2 |w|^2
-    norm: float  # of the gradient, or of the pseudo-gradient
+    gradient: Floats  # including the gradient of c2 |w|^2
+    norm: float  # norm of the gradient, or of the pseudo-gradient
     w_norm: float
     n_active: int
 
@@ -59,10 +59,10 @@ def search(
         if point.objective <= objective and (lowest is None or point.objective < lowest.objective):
             lowest = point
         here = (step, point.objective, point.slope)
-        # Where rounding hides the decrease, a slope that has become flatter is proof enough.
+        # If rounding hides the decrease, a flatter slope is accepted as evidence of it.
         flatter = point.objective <= objective and abs(point.slope) <= CURVATURE * abs(slope)
-        # A step that changes nothing is not enough, however little was promised: it would be taken
-        # for ever.
+        # A step must lower the objective, however small the predicted decrease; otherwise the
+        # search could accept steps that change nothing for ever.
         lower = point.objective < objective
         enough = lower and point.objective <= objective + DECREASE * point.promise
         if not (enough or flatter):

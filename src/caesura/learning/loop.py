@@ -57,11 +57,12 @@ class Result(NamedTuple):
     """
 
     w: Floats  # the last weights, or those with the best score on development data
-    objective: float  # with the penalty, of the last weights
-    status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search,
-    # diverged or interrupted
+    objective: float  # of the last weights, with penalties
+    # One of gradient, objective, gap, separated, max_iterations, callback, patience, search,
+    # diverged and interrupted.
+    status: str
     history: tuple[Progress, ...]  # one for each iteration
-    state: Any  # of the optimiser, to resume from
+    state: Any  # final state of the optimiser, from which it can be resumed
 
 
 class _Run(NamedTuple):
@@ -71,7 +72,7 @@ class _Run(NamedTuple):
     history: tuple[Progress, ...]
     best: Floats  # the last weights that are as good as the best; empty without development data
     best_score: float
-    best_iteration: int  # the first with this score, from which patience counts
+    best_iteration: int  # the first iteration with this score, from which patience counts
 
     @property
     def seconds(self) -> float:
@@ -147,7 +148,7 @@ def minimise(
         further = optimiser.room(np.size(w0)) if isinstance(optimiser, LBFGS) else 0
         files.check_room(checkpoint, run.state, further)
     before = time.perf_counter() - run.seconds
-    saved = len(run.history)  # a number: the state itself is large
+    saved = len(run.history)  # the state itself would be large
     try:
         while not run.state.status:
             run = _stepped(run, optimiser.step(run.state), before, dev_score)
@@ -163,7 +164,7 @@ def minimise(
             raise
         run = run._replace(state=run.state._replace(status="interrupted"))
         warn_interrupted(run.history[-1].iteration, bool(run.best.size))
-    finally:  # also when interrupted: `run` is whole between two iterations
+    finally:  # also after an interruption: `run` is consistent between iterations
         if checkpoint is not None and len(run.history) != saved:
             files.write(checkpoint, run._asdict(), settings)
     w = run.best if run.best.size else run.state.weights

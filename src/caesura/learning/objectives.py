@@ -65,13 +65,13 @@ class OnlineRule(NamedTuple):
     """
 
     adagrad: bool
-    average: bool  # keep the average of the weights, too
+    average: bool  # whether to average the weights, too
     batch_size: int
     rate: float
     slowing: float  # SGD: batch t has the rate ``rate / (1 + rate * slowing * t) ** power``
     power: float
-    sequences: int  # N: a batch of B has the share B / N of the penalties
-    kinds: npt.NDArray[np.uint8]  # (n,) which of the penalties each weight has
+    sequences: int  # N: a batch of B sequences gets B / N of the penalties
+    kinds: npt.NDArray[np.uint8]  # (n,) index of each weight's penalties in c1 and c2
     c1: Floats  # (k,)
     c2: Floats  # (k,)
 
@@ -87,10 +87,10 @@ class OnlineState(NamedTuple):
 
     w: Floats  # (n,)
     average: Floats  # (n,)
-    squares: Floats  # (n,) or (1,) for SGD
+    squares: Floats  # (n,) sums of squared gradients; (1,) for SGD
     batches: int
-    step: float  # the learning rate of the last batch
-    value: float  # the objective, summed over the batches, each before its step
+    step: float  # learning rate of the last batch
+    value: float  # sum of the objectives of the batches, each before its step
 
 
 class OnlineObjective(BatchObjective, Protocol):
@@ -121,15 +121,15 @@ class Progress(NamedTuple):
     """
 
     iteration: int  # from 1; an epoch for the stochastic optimisers
-    objective: float  # with the penalty; for the stochastic ones summed while the weights changed
-    gradient_norm: float  # |g|_2, of the pseudo-gradient under c1; NaN for the stochastic ones
-    step: float  # what the direction was multiplied by, or the learning rate
-    evaluations: int  # of the objective so far; epochs for the stochastic ones
-    n_active: int  # weights other than zero
-    seconds: float  # since the start, of this run and those that it continues
-    dev_score: float | None = None  # on the development data
-    precision: str = "double"  # "single" for an iteration in single precision
-    gap: float | None = None  # how far the objective may be above the best, where that is known
+    objective: float  # with penalties; for stochastic optimisers, summed while the weights change
+    gradient_norm: float  # |g|_2, of the pseudo-gradient under c1; NaN for stochastic optimisers
+    step: float  # step length along the direction, or learning rate
+    evaluations: int  # number of evaluations so far; epochs for stochastic optimisers
+    n_active: int  # number of non-zero weights
+    seconds: float  # since the start, including runs that this one continues
+    dev_score: float | None = None  # score on development data
+    precision: str = "double"  # "single" for iterations in single precision
+    gap: float | None = None  # upper bound on how far the objective is above its minimum, if known
 
 
 def order_of(objective: Any, random: np.random.Generator) -> Any:

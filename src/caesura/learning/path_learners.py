@@ -43,10 +43,10 @@ class PathRule(NamedTuple):
 
     name: str  # "perceptron", "pa", "arow" or "svm"
     pa_type: int = 1
-    c: float = 1.0  # of passive-aggressive steps
-    by_errors: bool = True  # their margin is sqrt(wrong tokens), and else 1, without a loss
-    r: float = 1.0  # of AROW
-    c2: Floats = NONE  # of the SVM: one number, or one for each weight
+    c: float = 1.0  # aggressiveness: limits passive-aggressive steps
+    by_errors: bool = True  # whether their margin without a loss is sqrt(wrong tokens), else 1
+    r: float = 1.0  # regularisation of AROW
+    c2: Floats = NONE  # penalty of the SVM: one number, or one for each weight
 
 
 class PathState(NamedTuple):
@@ -59,26 +59,26 @@ class PathState(NamedTuple):
     """
 
     w: Floats  # (n,)
-    sums: Floats  # (n,) the average is w - sums / steps; empty where there is none
-    variance: Floats  # (n,) of AROW, else empty
-    first: Ints  # of the SVM's dual, else empty: where the paths of each sequence begin
-    ptr: Ints  # where the weights of each path begin
-    weight: Ints  # which weights
-    value: Floats  # by how much the gold path has more of each
-    cost: Floats  # of each path
-    share: Floats  # of each path among those of its sequence
-    objective: float  # summed over the steps, each before its change; of the SVM, at the end
-    gap: float | None  # of the SVM: above the dual
+    sums: Floats  # (n,) the average is w - sums / steps; empty without averaging
+    variance: Floats  # (n,) for AROW, else empty
+    first: Ints  # SVM, else empty like the next five: offset of the paths of each sequence
+    ptr: Ints  # offset of the entries of each path
+    weight: Ints  # index of the weight of each entry
+    value: Floats  # its count on the gold path minus its count on this path
+    cost: Floats  # loss of each path
+    share: Floats  # share of each path in the dual of its sequence
+    objective: float  # sum over the steps, each before its update; for the SVM, after the pass
+    gap: float | None  # duality gap of the SVM
     gradient_norm: float  # NaN: unknown
-    n_active: int  # weights to use, other than zero
-    recent: Floats  # the objective of each of the last passes
-    iteration: int  # passes
-    evaluations: int  # passes, with those that only measure
-    steps: int  # sequences looked at
-    mistakes: int  # steps of the last pass that changed the weights
+    n_active: int  # number of non-zero weights for prediction
+    recent: Floats  # objectives of the last passes
+    iteration: int  # number of passes
+    evaluations: int  # number of passes, including those that only evaluate
+    steps: int  # number of sequences processed
+    mistakes: int  # number of steps in the last pass that changed the weights
     step: float  # NaN
-    generator: str  # the state of the random generator, as JSON
-    status: str  # why it ended; empty while running
+    generator: str  # state of the random number generator, as JSON
+    status: str  # why the run ended; empty while it runs
 
     @property
     def weights(self) -> Floats:
@@ -182,8 +182,8 @@ class Perceptron:
         rule = self.rule(n)
         return found | {key: getattr(rule, key) for key in self._own}
 
-    _own: ClassVar[tuple[str, ...]] = ()  # fields of the rule that this learner has
-    _averages: ClassVar[bool] = True  # its weights can be averaged
+    _own: ClassVar[tuple[str, ...]] = ()  # fields of the rule that apply to this learner
+    _averages: ClassVar[bool] = True  # whether its weights can be averaged
 
     def start(self, w0: npt.ArrayLike) -> PathState:
         """Return the state before the first pass."""

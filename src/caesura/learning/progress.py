@@ -22,12 +22,12 @@ __all__ = [
     "most_seconds_left",
 ]
 
-FIRST, EVERY = 2.0, 5.0  # seconds before the first line off a terminal, and between two of them
-REFRESH = 0.1  # seconds between two changes on a terminal
-PACE = 10  # iterations by whose mean time the time left is bounded
+FIRST, EVERY = 2.0, 5.0  # seconds until the first line and between lines, without a terminal
+REFRESH = 0.1  # seconds between updates on a terminal
+PACE = 10  # iterations over which the time per iteration is averaged
 
-# Progress display where `show` is None: none without a terminal; in commands there, too,
-# a line now and then; or none at all.
+# The progress display if `show` is None. library: on a terminal only; program: also without a
+# terminal, as one line every few seconds; quiet: never.
 PROGRAM: contextvars.ContextVar[Literal["library", "program", "quiet"]] = contextvars.ContextVar(
     "PROGRAM", default="library"
 )
@@ -62,7 +62,7 @@ class StatusLine:
         asked, terminal = PROGRAM.get(), sys.stderr.isatty()
         self.show = asked == "program" or (asked == "library" and terminal)
         self.show = self.show if show is None else show
-        self._at_least_one = show is True  # a line, however short it takes
+        self._at_least_one = show is True  # print at least one line, even if the task is short
         self._transient, self._terminal = transient, terminal
         self._began = self._last = time.monotonic()
         self._shown = self._text = ""
@@ -215,7 +215,7 @@ class ProgressLine:
         self.show = self._status.show
         self.max_iterations = max_iterations
         self._history: list[Progress] = []
-        self._part = ""  # how far the iteration has come
+        self._part = ""  # progress within the current iteration
 
     def __enter__(self) -> ProgressLine:
         return self

@@ -40,9 +40,9 @@ from caesura.learning.objectives import (
 __all__ = ["SGD", "AdaGrad", "EpochState"]
 
 Floats = npt.NDArray[np.float64]
-RECENT = 3.0  # the average weighs the t-th batch by about t ** RECENT; the kernels know it too
-SAMPLE = 1000  # sequences on which learning rates are tried
-CANDIDATES = 12  # learning rates that are tried, at most
+RECENT = 3.0  # the average weights batch t by about t ** RECENT; the kernels use the same value
+SAMPLE = 1000  # sequences on which learning rates are compared
+CANDIDATES = 12  # maximum number of learning rates to compare
 
 
 class EpochState(NamedTuple):
@@ -55,20 +55,20 @@ class EpochState(NamedTuple):
     """
 
     w: Floats  # (n,)
-    average: Floats  # (n,) of w over the batches, the last ones weighing most
-    squares: Floats  # (n,) sums of squared gradients; one entry only for SGD
-    averaged: bool  # the average is what to use
-    objective: float  # summed over the batches of the epoch, each before its step
+    average: Floats  # (n,) weighted average of w over the batches, the latest weighing most
+    squares: Floats  # (n,) sums of squared gradients; (1,) for SGD
+    averaged: bool  # whether `average` is used for prediction
+    objective: float  # sum over the batches of the epoch, each before its step
     gradient_norm: float  # NaN: unknown
-    n_active: int  # weights to use, other than zero
-    recent: Floats  # the objective of each of the last epochs
-    iteration: int  # epochs
-    evaluations: int  # epochs, with those for the learning rate
-    batches: int  # steps taken
-    step: float  # the learning rate of the last batch
-    rate: float  # the learning rate to begin with
-    generator: str  # the state of the random generator, as JSON
-    status: str  # why it ended; empty while running
+    n_active: int  # number of non-zero weights for prediction
+    recent: Floats  # objectives of the last epochs
+    iteration: int  # number of epochs
+    evaluations: int  # number of epochs, including the calibration of the learning rate
+    batches: int  # number of steps
+    step: float  # learning rate of the last batch
+    rate: float  # initial learning rate
+    generator: str  # state of the random number generator, as JSON
+    status: str  # why the run ended; empty while it runs
 
     @property
     def weights(self) -> Floats:
@@ -168,7 +168,7 @@ class SGD:
             "c2": c2,
         }
 
-    # -- the steps ---------------------------------------------------------------------------------
+    # -- epochs ------------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> EpochState:
         """Return the initial state; calibrates the learning rate if none is given."""
@@ -235,7 +235,7 @@ class SGD:
             total += value
             step = rate / float((1.0 + rate * slowing * batches) ** power)
             batches += 1
-            with np.errstate(over="ignore", invalid="ignore"):  # a rate may be far too high
+            with np.errstate(over="ignore", invalid="ignore"):  # the rate may be far too high
                 self._update(w, squares, gradient, step, len(sequences))
                 if self.average:
                     average += (1.0 + RECENT) / (batches + RECENT) * (w - average)
@@ -246,7 +246,7 @@ class SGD:
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state
 
-    # -- what AdaGrad does in another way ----------------------------------------------------------
+    # -- methods that AdaGrad overrides ------------------------------------------------------------
 
     _squares: ClassVar[bool] = False
 
@@ -263,7 +263,7 @@ class SGD:
             w -= 2.0 * step / self._total * c2 * w
         w -= step / size * gradient
 
-    # -- the learning rate -------------------------------------------------------------------------
+    # -- calibration of the learning rate ----------------------------------------------------------
 
     def _calibrated(self, state: EpochState, random: np.random.Generator) -> EpochState:
         """Return the state with the rate that lowers the objective most in one epoch on a sample.
@@ -275,14 +275,14 @@ class SGD:
         best_rate, best = 0.0, self._on_sample(state.w, sample)
         rate, factor, tried = 0.1, 2.0, 0
         while tried < CANDIDATES:
-            with np.errstate(all="ignore"):  # a rate may be far too high
+            with np.errstate(all="ignore"):  # the rate may be far too high
                 value = self._on_sample(self._epoch(state._replace(rate=rate), sample)[0].w, sample)
             tried += 1
             if value < best:
                 best_rate, best = rate, value
             elif best_rate == 0.0:
                 factor = 0.5
-            elif factor == 2.0 and best_rate == 0.1:  # upwards did not help: downwards may
+            elif factor == 2.0 and best_rate == 0.1:  # no higher rate helped, so try lower ones
                 factor, rate = 0.5, 0.1
             else:
                 break
@@ -297,7 +297,7 @@ class SGD:
         cost = _penalty(w, c1, c2, self.n_threads) * len(sample) / self._total
         return value + cost if math.isfinite(value + cost) else math.inf
 
-    # -- the end -----------------------------------------------------------------------------------
+    # -- stopping criteria -------------------------------------------------------------------------
 
     def _judged(self, state: EpochState) -> EpochState:
         recent = state.recent[-self.period :]
@@ -384,7 +384,7 @@ class AdaGrad(SGD):
         c1, c2 = self._of_size(len(w))
         fraction = size / self._total
         squares += gradient * gradient
-        speed = np.zeros_like(w)  # no gradient yet: no move
+        speed = np.zeros_like(w)  # weights without a gradient so far do not move
         np.divide(step, np.sqrt(squares), out=speed, where=squares > 0.0)
         w -= speed * gradient
         if c1.size:

@@ -15,7 +15,7 @@ from caesura.segments import Segment
 __all__ = ["Calibration", "Confident", "calibrate", "not_constrained"]
 
 Floats = npt.NDArray[np.float64]
-SUREST = 30.0  # log-odds beyond which probabilities are not distinguished
+SUREST = 30.0  # log-odds beyond this are treated as equal
 
 
 class Confident(NamedTuple):
@@ -23,19 +23,19 @@ class Confident(NamedTuple):
 
     segment: Segment
     probability: float
-    calibrated: bool  # False: the probability is the model's own
-    review: bool  # it is below the threshold
+    calibrated: bool  # if False, the probability is that of the model
+    review: bool  # whether it is below the threshold
 
 
 class Calibration(NamedTuple):
     """An increasing function from model probabilities to observed accuracy."""
 
     method: str
-    knots: Floats  # (K,) the model's probabilities, rising
-    values: Floats  # (K,) what they mean, rising
+    knots: Floats  # (K,) probabilities of the model, increasing
+    values: Floats  # (K,) calibrated probabilities at the knots, non-decreasing
     seen: Floats  # (n,) calibrated probabilities of the held-out segments
-    right: npt.NDArray[np.bool_]  # (n,)
-    outside_bias: float = 0.0  # of the predictions that it was learnt from
+    right: npt.NDArray[np.bool_]  # (n,) whether each of these segments is correct
+    outside_bias: float = 0.0  # the outside bias of the predictions that it was fitted to
 
     def __call__(self, probabilities: Floats) -> Floats:
         """Return calibrated probabilities."""
@@ -69,7 +69,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     """
     if len(probabilities) == 0:
         raise InvalidInput("X: got no predicted segments, expected at least one")
-    probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may be rounded to just above 1
+    probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may round to slightly above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
     else:
@@ -87,7 +87,7 @@ def _isotonic(x: Floats, right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
     That gives the nearest one; its steps are pooled again once a right and a wrong segment are
     added to each, as shares of few segments then change more than those of many.
     """
-    points, which = np.unique(x, return_inverse=True)  # equal probabilities stay together
+    points, which = np.unique(x, return_inverse=True)  # equal probabilities form one point
     hits = np.bincount(which, right, len(points)).tolist()
     counts = np.bincount(which, minlength=len(points)).tolist()
     singles = [_Block(*block) for block in zip(hits, counts, points, points, strict=True)]
@@ -103,7 +103,7 @@ class _Block(NamedTuple):
 
     right: float
     all: int
-    first: float  # the smallest probability
+    first: float  # the smallest probability in the pool
     last: float
 
     def share(self, added: int) -> float:

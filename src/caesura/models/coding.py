@@ -39,7 +39,7 @@ class Coding(ABC):
         """Raise if this kind of model cannot use a feature."""
         return
 
-    # -- training: from labels to states -------------------------------------------------------
+    # -- from labels to states, for training ----------------------------------------------------
 
     @abstractmethod
     def labelling(
@@ -59,7 +59,7 @@ class Coding(ABC):
         """Return the structure for training, which may forbid less than for prediction."""
         return structure
 
-    # -- prediction: from states to segments ---------------------------------------------------
+    # -- from states to segments, for prediction ------------------------------------------------
 
     @abstractmethod
     def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:

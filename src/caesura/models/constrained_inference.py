@@ -18,14 +18,14 @@ from caesura.potentials import Potentials
 
 __all__ = ["Asked", "constrained"]
 
-MOST_TOKENS = 10_000  # limit of tokens whose potentials are in memory
+MOST_TOKENS = 10_000  # maximum number of tokens whose potentials are in memory
 
 
 class Asked(NamedTuple):
     """The constrained potentials of some sequences."""
 
-    first: int  # the index of the first in X
-    potentials: list[Potentials]  # constrained
+    first: int  # index in X of the first sequence
+    potentials: list[Potentials]  # with the constraints
     rules: list[Rules]
 
     def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:

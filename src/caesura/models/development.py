@@ -37,7 +37,7 @@ class Development:
         gold: list[list[Segment]],
     ) -> None:
         self._gold = gold
-        if not any(self._gold):  # the score would be 0 throughout, and the first weights the best
+        if not any(self._gold):  # the score would always be 0, and the first weights the best
             raise InvalidInput(
                 "y_dev: got no segment at all, expected some to compare with; label some, or leave "
                 "the development data out"

@@ -72,7 +72,7 @@ class Answers(Predictor):
                     raise InvalidInput(message(f"y[{i}]", segment.label, expected, remedy))
         return documents, gold
 
-    # -- confidence ---------------------------------------------------------------------------
+    # -- probabilities ------------------------------------------------------------------------
 
     def _probabilities(
         self, X: Any, constraints: Constraints = None

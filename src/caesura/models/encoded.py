@@ -29,16 +29,16 @@ T = TypeVar("T")
 class Encoded(NamedTuple):
     """Sequences encoded for the kernels."""
 
-    first: int  # the index of the first in X
-    raw: list[Any]  # the sequences as they were given
+    first: int  # index in X of the first sequence
+    raw: list[Any]  # the sequences as given
     tokeniser: Any
     lengths: npt.NDArray[np.int64]
     design: _kernels.Design
     scorer: _kernels.Scorer
     threads: int
 
-    conditions: list[_kernels.Condition] | None = None  # what answers must keep
-    rules: Sequence[Rules] = ()  # the same as rules about segments
+    conditions: list[_kernels.Condition] | None = None  # constraints on answers, for the kernels
+    rules: Sequence[Rules] = ()  # the same constraints in terms of segments
 
     @property
     def has_sums(self) -> bool:
@@ -102,7 +102,7 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
     """
     try:
         return called(question, *arguments)
-    except FloatingPointError as error:  # with the number of a sequence
+    except FloatingPointError as error:  # args[0] is the index of the sequence
         raise unscaled(first + error.args[0]) from None
 
 

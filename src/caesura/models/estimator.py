@@ -29,8 +29,8 @@ __all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of", "is_nu
 
 MOST_THREADS = 1024
 MOST_CANDIDATES = 2**31 - 1
-MOST_BIAS = 1e9  # so that its sums with other scores are within those that the kernels take
-UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
+MOST_BIAS = 1e9  # keeps sums with other scores within the limits of the kernels
+UPDATES = ("early", "max-violation", "standard")  # indexed as in the kernels
 PRECISIONS = ("auto", "double", "mixed")
 
 
@@ -86,13 +86,13 @@ class Estimator(Parameters):
     history_: list[Progress]
     status_: str
     _fitted: Fitted | None = None
-    _outside: str | None = None  # the label of text outside, when it was fitted
-    calibration_: Calibration | None = None  # what `calibrate` has learnt
-    margin_: bool = False  # whether the scores are no logarithms of probabilities
-    approximate_: bool = False  # whether `fit_parts` has mixed the weights of parts
-    temperature_: float | None = None  # that they have been divided by since
-    _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
-    _online: Any = None  # of partial_fit: the state for the next call
+    _outside: str | None = None  # the outside label when the model was fitted
+    calibration_: Calibration | None = None  # set by `calibrate`
+    margin_: bool = False  # whether the scores are not log-probabilities
+    approximate_: bool = False  # whether `fit_parts` averaged weights over parts
+    temperature_: float | None = None  # by which `calibrate` divided margin scores
+    _cutter: str = "words"  # tokeniser chosen by `fit` if none is given
+    _online: Any = None  # state of `partial_fit` between calls
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------
@@ -113,7 +113,7 @@ class Estimator(Parameters):
         for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
             value = getattr(self, name)
             if name == "delta" and value is None:
-                continue  # each learner has its own
+                continue  # each learner has its own default
             if not is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
@@ -170,20 +170,20 @@ class Estimator(Parameters):
     def _checked_bias(self) -> float:
         """Return the outside bias, which may change between predictions."""
         bias = self.outside_bias
-        if not is_number(bias) or not abs(bias) <= MOST_BIAS:  # NaN is not
+        if not is_number(bias) or not abs(bias) <= MOST_BIAS:  # also true for NaN
             remedy = "raise it for precision, lower it for recall"
             expected = f"a finite number from -{MOST_BIAS:g} to {MOST_BIAS:g}"
             raise InvalidInput(message("outside_bias", bias, expected, remedy))
         return bias
 
-    # -- what differs -------------------------------------------------------------------------
+    # -- methods of subclasses ----------------------------------------------------------------
 
     @property
     def coding(self) -> Coding:
         """The coding of segments as states, with the current parameters."""
         raise NotImplementedError
 
-    # -- what fitting leaves behind ------------------------------------------------------------
+    # -- the fitted state ---------------------------------------------------------------------
 
     @property
     def _known(self) -> Fitted:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["check_rows", "examples_of", "warn_of_many", "weights_of"]
 
 Floats = npt.NDArray[np.float64]
-MANY_STATES = 500  # from here on their pairs take most of the time
+MANY_STATES = 500  # above this, pairs of states take most of the time
 
 
 def examples_of(
@@ -51,7 +51,7 @@ def examples_of(
             continue
         try:
             rows.append(model.coding.rows(target, length, labelling, name))
-        except KeyError as error:  # a state that this data is the first to have
+        except KeyError as error:  # a state that did not occur in earlier data
             expected = f"one of {', '.join(labelling.structure.states)}"
             remedy = "name all labels in the first call of partial_fit: labels=[...]"
             raise InvalidInput(message(name, error.args[0], expected, remedy)) from None

@@ -41,10 +41,10 @@ __all__ = [
     "segment_of",
 ]
 
-SHOWN = 12  # reasons in the text of an explanation
+SHOWN = 12  # reasons listed in a printed explanation
 COLUMNS = ("feature", "for", "answer", "runner-up", "difference")
 _START = attrgetter("start")
-Explained = tuple[Segment, float, Detour | None]  # a segment, its probability, and the path without
+Explained = tuple[Segment, float, Detour | None]  # (segment, probability, detour without it)
 Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
@@ -84,14 +84,14 @@ class Explanation(NamedTuple):
     segment: Segment
     text: str
     probability: float
-    runner_up: list[Segment]  # segments of the best answer without this one, where they differ
+    runner_up: list[Segment]  # segments of the best answer without this segment, where it differs
     margin: float  # how much better the best answer with it scores; infinite if there is no other
-    reasons: list[Reason]  # where the two differ, by the size of the difference; they add up to it
+    reasons: list[Reason]  # contributions that differ, largest first; they sum to the margin
 
     def heading(self) -> tuple[str, str]:
         """Return the segment with its probability, and the runner-up with its distance."""
         start, end, label = self.segment
-        text = f" {self.text!r}" if self.text.strip() else ""  # rows of numbers have none
+        text = f" {self.text!r}" if self.text.strip() else ""  # rows of numbers have no text
         segment = f"{label} [{start}, {end}){text}, probability {self.probability:.3f}"
         if math.isinf(self.margin):
             return segment, "no alternative is allowed"
@@ -126,10 +126,10 @@ class Explanation(NamedTuple):
 class Contest(NamedTuple):
     """The best path of a sequence, and its difference to the best path without each segment."""
 
-    path: list[Segment]  # over states
-    said: list[Segment]  # its segments, without outside
-    chances: list[float]  # the probabilities of these segments
-    others: list[Detour | None]  # for each of these, the best path without it
+    path: list[Segment]  # segments of states
+    said: list[Segment]  # segments of labels, without outside
+    chances: list[float]  # probabilities of `said`
+    others: list[Detour | None]  # for each of `said`, the best path without it
 
 
 @contextmanager
@@ -197,7 +197,7 @@ def explanations(
     out: list[Explanation] = Listed()
     for segment, chance, other in zip(*contest[1:], strict=True) if asked is None else [asked]:
         reasons = reasons_of(contest.path, other or Detour(0, [], 0))
-        # More exact than the difference of two scores, which are large where x is long.
+        # More accurate than the difference of the two scores, which are large for a long sequence.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
         runner_up = [] if other is None else _new_segments(contest, other, named)
         text = document.text_of(segment)
@@ -254,7 +254,7 @@ class PathReasons:
     paths have in common is not looked at.
     """
 
-    def __init__(self, depth: int) -> None:  # how many labels before a segment count for it
+    def __init__(self, depth: int) -> None:  # previous labels that affect a segment's score
         self.depth = depth
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
@@ -310,10 +310,10 @@ class FeatureReasons(PathReasons):
         fired = np.union1d(rows[1], on_edges[1]).tolist()
         self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
         self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
-        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
+        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # boundary -> (attribute, value)
         for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
             self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
-        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
+        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # first token -> sites
         for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
             self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
         self.pairs = _by_one(parameters.transition, w[blocks.transitions])

@@ -20,9 +20,9 @@ from caesura.segments import Segment
 
 __all__ = ["Extracted", "Extractor", "Found"]
 
-# The segments of a sequence, the probability of each, and that of all of them together.
+# The segments of a sequence, the probability of each, and that of the whole segmentation.
 Found = tuple[list[Segment], Sequence[float | None], float | None]
-# The index of the first of some sequences, the sequences, and what was found in each.
+# The index of the first sequence, the sequences, and what was found in each.
 Extracted = tuple[int, list[Any], Iterable[Found]]
 
 
@@ -30,7 +30,7 @@ class Extractor(Estimator):
     """A mixin of models that extract records from texts."""
 
     _normalisers: Mapping[str, str | Normaliser] = {}
-    _order: Sequence[str] = ()  # labels as the training data has them
+    _order: Sequence[str] = ()  # the labels in the order of the training data
     _about: Mapping[str, str] = {}
 
     @property
@@ -169,7 +169,7 @@ class Extractor(Estimator):
         for target in targets:
             if not rest:
                 break
-            if isinstance(target, Tags):  # B-author says author
+            if isinstance(target, Tags):  # the tag B-author contains the label author
                 named = [name for tag in target for name in (tag, tag[2:]) if name in rest]
             else:
                 segments = target.segments if isinstance(target, Partial) else target

@@ -27,7 +27,7 @@ __all__ = [
     "warn_of_rare",
 ]
 
-RARE, MANY = 2, 50  # rows of a label that may be mistyped, and of each other label
+RARE, MANY = 2, 50  # a label of at most RARE rows may be mistyped if all others have MANY
 Chunk = tuple[int, list[Document], list[Target]]
 
 

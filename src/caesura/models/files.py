@@ -38,12 +38,12 @@ from caesura.segments import TAG_SCHEMES
 __all__ = ["load", "pickled", "save", "save_pruned", "unpickle"]
 
 KINDS: dict[str, type[Answers]] = {"chain": ChainCRF, "semi": SemiCRF}
-WRONG = (  # what reading plain data that is not what it should be can raise
+WRONG = (  # errors that reading invalid content can raise
     *(KeyError, IndexError, ValueError, TypeError, AttributeError),
     *(RecursionError, OverflowError, re.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
-ROUNDING = 1e-6  # by so much a sum of probabilities may be above 1
+ROUNDING = 1e-6  # tolerance for sums of probabilities above 1
 BARS: dict[str, type[np.generic]] = {"bounds": np.int32, "barred": np.uint8}
 BARS |= {"barred_start": np.uint8, "barred_end": np.uint8}
 
@@ -64,7 +64,7 @@ def save_pruned(model: PrunedSemiCRF, path: str | os.PathLike[str]) -> None:
 
 def _whole(model: Answers) -> tuple[dict[str, Any], Arrays]:
     """Return the header and the arrays of a file."""
-    model.check_parameters()  # parameters may have been set since fitting
+    model.check_parameters()  # parameters may have changed since `fit`
     header, arrays = content(model)
     features = fitted_of(model).encoder.features
     header["model"], header["options"] = model.kind, _options(model)
@@ -179,7 +179,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
     """Return the model in a file."""
     if header["model"] == "pruned":
         return built_pruned(header, arrays, trust, _built)
-    if header["model"] == "neural":  # a later part, which needs torch
+    if header["model"] == "neural":  # a package that needs PyTorch
         return import_module("caesura.neural").built(header, arrays, trust)
     kind = KINDS[header["model"]]
     features = _features(arrays, trust)
@@ -193,7 +193,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
     set_fitted(model, *_restored(model, header, arrays, features), **_scale(header))
     for column in fitted_of(model).encoder.columns:
         if column.per_word:
-            column.of_word("word")  # fails now, if its arguments are wrong
+            column.of_word("word")  # raises now if its arguments are invalid
     model.history_, model.status_ = [], "loaded"
     describe(model, header, trust)
     return model
@@ -222,7 +222,7 @@ def _restored(
     model: Answers, header: Mapping[str, Any], arrays: Arrays, features: Features
 ) -> tuple[Fitted, Calibration | None]:
     """Return the checked fitted state from the output of `content`; kernels do not check."""
-    bias = header.get("calibration_bias", model.outside_bias)  # absent in older files
+    bias = header.get("calibration_bias", model.outside_bias)  # absent from older files
     if "keys" in header:
         labelling = _structure(model, header, arrays)
         _require(bool((labelling[0].bounds >= 1).all()), "bounds: out of range")
@@ -253,7 +253,7 @@ def _restored(
     w = _array(arrays, "weights", np.float64)
     _require(len(w) == len(parameters), "weights: wrong length")
     check_scores("weights", w)
-    rules = model_rules(header.get("constraints"))  # older files have none
+    rules = model_rules(header.get("constraints"))  # absent from older files
     parameters = model.coding.with_rules(
         parameters, Labelling(structure, labels, scheme, None), rules
     )
@@ -263,7 +263,7 @@ def _restored(
 
 def _scale(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return whether scores are log-probabilities, and their temperature."""
-    found = header.get("temperature")  # only models of a margin have one
+    found = header.get("temperature")  # only margin models have one
     number = isinstance(found, float) and 0.0 < found < np.inf
     _require(found is None or number, "temperature: wrong")
     return {"margin_": "temperature" in header, "temperature_": found}
@@ -326,7 +326,7 @@ def _check_pairs(pairs: Arrays, Y: int, P: int) -> None:
         "edge_attribute": wide["edge_attribute"] * (Y * Y + P) + wide["edge_pair"],
         **{name: wide[name] for name in ("transition", "start", "end")},
     }
-    for name, key in keys.items():  # np.unique takes some twenty times as long
+    for name, key in keys.items():  # np.unique takes about twenty times as long
         _require(bool(np.diff(np.sort(key)).all()), f"{name}: a weight is there twice")
     _require(bool((np.diff(wide["edge_attribute"]) >= 0).all()), "edge_attribute: in another order")
 
@@ -353,7 +353,7 @@ def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration |
         knots, values = np.minimum(knots[last], 1.0), values[last]
     seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
     numbers = np.concatenate([knots, values, seen, right])
-    shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # NaN is not
+    shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # False for NaN
     _require(len(knots) > 0 and shares, "calibration: wrong")
     rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
     _require(rising, "calibration: wrong")

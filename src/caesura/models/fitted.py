@@ -27,16 +27,16 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-MOST_TRANSITIONS = 50_000_000  # that the kernels take
-SHORT = 1000  # bounds up to here are kept as they are: tables of that size cost nothing
+MOST_TRANSITIONS = 50_000_000  # limit of the kernels
+SHORT = 1000  # shorter bounds are kept, as tables of that size are cheap
 
 
 class Structure(NamedTuple):
     """The states of a model, and the allowed transitions and lengths."""
 
-    states: tuple[str, ...]  # labels of segments, or tags
-    bounds: npt.NDArray[np.int32]  # (Y,) longest segment, 0 for none
-    barred: npt.NDArray[np.uint8]  # (Y, Y) in prediction
+    states: tuple[str, ...]  # segment labels, or tags
+    bounds: npt.NDArray[np.int32]  # (Y,) longest segment; 0 for no bound
+    barred: npt.NDArray[np.uint8]  # (Y, Y) transitions that prediction forbids
     barred_start: npt.NDArray[np.uint8]  # (Y,)
     barred_end: npt.NDArray[np.uint8]  # (Y,)
 
@@ -51,23 +51,23 @@ class Labelling(NamedTuple):
     """The states derived from the labels of the training data."""
 
     structure: Structure
-    labels: tuple[str, ...]  # of segments, without the outside label
-    scheme: str | None  # of the tags, where states are tags
-    found: str | None  # the scheme of tags in y
+    labels: tuple[str, ...]  # segment labels, without the outside label
+    scheme: str | None  # tag scheme of the states, if they are tags
+    found: str | None  # tag scheme of y
 
 
 class Fitted(NamedTuple):
     """The fitted state of a model, equal to the content of a model file."""
 
     structure: Structure
-    labels: tuple[str, ...]  # of segments, without the outside label
-    scheme: str | None  # of the tags, where states are tags
+    labels: tuple[str, ...]  # segment labels, without the outside label
+    scheme: str | None  # tag scheme of the states, if they are tags
     encoder: Encoder
     parameters: _kernels.Parameters
     w: Floats
     scorer: _kernels.Scorer
-    words: _kernels.WordRows  # what words score by themselves
-    rules: Rules = Rules()  # that every segmentation keeps, in training and in prediction
+    words: _kernels.WordRows  # scores of single words
+    rules: Rules = Rules()  # constraints on all segmentations, in training and prediction
 
     @property
     def spans(self) -> bool:
@@ -101,7 +101,7 @@ def unscaled(i: int) -> InvalidInput:
 
 def check_learnt(w: Floats) -> None:
     """Raise if weights are so large that `load` would reject them."""
-    if not (np.abs(w) <= LARGEST_SCORE).all():  # NaN is not
+    if not (np.abs(w) <= LARGEST_SCORE).all():  # also true for NaN
         raise InvalidInput(
             f"X: got values with which weights grow to {np.abs(w).max():.3g}, expected weights "
             f"from -{LARGEST_SCORE:.0e} to {LARGEST_SCORE:.0e}; scale the values of attributes or "
@@ -112,10 +112,10 @@ def check_learnt(w: Floats) -> None:
 class Blocks(NamedTuple):
     """The positions of groups of weights in the weight vector."""
 
-    rows: slice  # of attributes with a label or a pattern
-    edges: slice  # of attributes with a pair of labels or a longer pattern
+    rows: slice  # attributes with a label or a pattern
+    edges: slice  # attributes with a pair of labels or a longer pattern
     transitions: slice
-    patterns: slice  # of three states or more, by themselves
+    patterns: slice  # patterns of three or more states, without attributes
     starts: slice
     ends: slice
 

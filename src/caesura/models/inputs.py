@@ -33,7 +33,7 @@ __all__ = [
     "sequences",
 ]
 
-CHUNK = 1000  # sequences that are encoded, or predicted, at a time
+CHUNK = 1000  # sequences that are encoded or predicted at a time
 FRAMES = "pass a column of texts, as X['title'], or caesura.corpora.from_frame(X, text='title')"
 OF_NUMBERS = "for numbers, pass a list with a frame for each recording, such as [X]"
 _FILES = {
@@ -48,7 +48,7 @@ _FILES = {
     ".xlsx",
     ".txt",
 }
-_OWN = object()  # the segments that a document carries
+_OWN = object()  # stands for the labels that a document carries
 _END = object()
 
 
@@ -66,7 +66,7 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
-    if hasattr(X, "to_pylist"):  # an array of Arrow
+    if hasattr(X, "to_pylist"):  # an Arrow array
         X = X.to_pylist()
     return _items(iter(X), name)
 
@@ -76,7 +76,7 @@ def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
     for x in items:
         _refuse_file(x, f"{name}[0]")
         yield x
-        del x  # what has been read is not kept
+        del x  # do not keep it alive
         break
     yield from items
 
@@ -103,7 +103,7 @@ def one_sequence(x: Any, name: str = "x") -> Any:
     elif listed and all(_is_sequence(one) for one in x):
         came = f"a list of {len(x)} sequences ({type(x[0]).__name__})"
         raise InvalidInput(f"{name}: got {came}, expected one; pass one of them at a time")
-    if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a column of pandas
+    if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a pandas column
         expected = "one sequence, not a column of them"
         raise InvalidInput(message(name, type(x), expected, "pass one of them at a time"))
     _refuse_file(x, name)
@@ -207,7 +207,7 @@ def labelled(
         documents = documents_of([x for x, _ in some], tokeniser, names[0], first)
         targets: list[Target] = []
         for i, (document, (_, y)) in enumerate(zip(documents, some, strict=True), first):
-            if y is _OWN and document.segments is not None:  # the document has checked them
+            if y is _OWN and document.segments is not None:  # checked by the document
                 targets.append(list(document.segments))
                 continue
             own = document.known if y is _OWN else y

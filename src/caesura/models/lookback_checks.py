@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["check_bounds", "check_sizes", "check_span_model", "check_targets"]
 
 LEARNERS = ("lbfgs", "perceptron")
-MOST_SPANS = 1 << 24  # of one sequence
+MOST_SPANS = 1 << 24  # maximum number of spans in a sequence
 
 
 def check_span_model(model: Model, features: Sequence[Any]) -> None:

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["SpanTraining", "fit_spans"]
 
 Floats = npt.NDArray[np.float64]
-PASSES = 10  # of the perceptron, where max_iterations is not given
-SECONDS = 0.2  # that the kernels learn before Python can handle an interrupt
+PASSES = 10  # default max_iterations of the perceptron
+SECONDS = 0.2  # time in the kernels before Python can handle an interrupt
 
 
 class SpanTraining(NamedTuple):
     """The compiled training data."""
 
     labelling: Labelling
-    bars: Structure  # in training
+    bars: Structure  # the structure in training
     encoder: SpanEncoder
     corpus: _kernels.SpanCorpus
     model: _kernels.SpanModel
@@ -115,7 +115,7 @@ class _Passes:
         """Return the state after an update for each of these sequences."""
         run, model = self._started(state)
         sequences, at = order.astype(np.int32), 0
-        while at < len(sequences):  # in parts, between which Python hears of interrupts
+        while at < len(sequences):  # in slices, so that Python can handle interrupts
             at = run.run(sequences, at, SECONDS, self._training.own)
         self._last = state._replace(
             keys=model.keys,
@@ -216,7 +216,7 @@ def _minimised(
 
     def each(progress: Progress) -> bool:
         line(progress)
-        asked = [callback(progress) for callback in callbacks]  # each of them sees it
+        asked = [callback(progress) for callback in callbacks]  # all of them are called
         return any(asked)
 
     with shown as line:

@@ -77,7 +77,7 @@ class _Read(NamedTuple):
     encoder: Encoder
     corpus: _kernels.Corpus
     targets: list[Target]
-    documents: list[Document]  # only where features need them
+    documents: list[Document]  # empty unless features need them
 
 
 class Model(Extractor):
@@ -150,7 +150,7 @@ class Model(Extractor):
         """Fit the model, starting from an earlier fit if one is given."""
         if self.stream:
             features, chunks = self._declared_for(self._paired(*data), before)
-            if before is None:  # what features learn, they learn from the first block
+            if before is None:  # features learn from the first block only
                 head = list(first_block(chunks))
                 features, chunks = self._learnt(features, head), chain(head, chunks)
             some = Streamed(data, features, chunks, self._chunk)
@@ -268,7 +268,7 @@ class Model(Extractor):
         encoder.keep_first(self.max_attributes)
         corpus = encoder.corpus_kind()
         targets: list[Target] = []
-        kept: list[Document] = []  # for features that are functions of all segments so far
+        kept: list[Document] = []  # for features that are functions of all previous segments
         total = len(X) if isinstance(X, Sized) else None
         with Stage("features", total, self.verbose) as stage:
             for first, documents, ys in some:

@@ -20,8 +20,8 @@ from caesura.models.fitted import unscaled
 __all__ = ["Corpora", "StreamedCorpora"]
 
 Floats = npt.NDArray[np.float64]
-BLOCKS = ("first", "ptr", "weight", "value", "cost", "share")  # of a state of the SVM
-SECONDS = 0.2  # that an epoch runs in the kernels before Python can handle an interrupt
+BLOCKS = ("first", "ptr", "weight", "value", "cost", "share")  # of the SVM's dual in PathState
+SECONDS = 0.2  # time in the kernels before Python can handle an interrupt
 
 
 class Corpora:
@@ -36,10 +36,10 @@ class Corpora:
         first: int = 0,
     ) -> None:
         self._objective, self._threads, self._single = objective, n_threads, single
-        self._first = first  # what errors call the first sequence
-        self._centre = centre  # where penalties count from, zero if not given
-        self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
-        self._path: tuple[Floats, _kernels.PathPass] | None = None  # after a pass
+        self._first = first  # number of the first sequence, in errors
+        self._centre = centre  # point from which penalties are measured; None for zero
+        self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # rate, weights, pass
+        self._path: tuple[Floats, _kernels.PathPass] | None = None  # weights and pass
         self._dual: tuple[Floats, _kernels.DualPass] | None = None
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class Corpora:
         run = self._started(rule, state)
         sequences, at = np.ascontiguousarray(order, np.int32), 0
         with _possible(self._first):
-            while at < len(sequences):  # in parts, between which Python hears of interrupts
+            while at < len(sequences):  # in slices, so that Python can handle interrupts
                 at = run.run(sequences, at, rule.batch_size, SECONDS)
         w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
         run.finish(w, average, squares)
@@ -79,7 +79,7 @@ class Corpora:
         rate, w, run = self._kept or (None, None, None)
         self._kept = None
         if run is None or rate != rule.rate or w is not state.w:
-            run = w = None  # two of them would take memory twice
+            run = w = None  # frees the old pass before the new one is allocated
             run = _kernels.OnlinePass(
                 self._objective,
                 rule.adagrad,
@@ -199,13 +199,13 @@ class StreamedCorpora:
     The sequences of a block are taken in a random order, and the blocks as they come.
     """
 
-    streams = True  # it draws the order of a pass itself
+    streams = True  # it draws the order of each pass itself
 
     def __init__(self, blocks: Callable[[], Iterator[Corpora]], total: int, n_sample: int) -> None:
         self._blocks, self._total = blocks, total
-        self.n_sample = n_sample  # sequences of the first block, which `batch` knows
+        self.n_sample = n_sample  # sequences of the first block, to which `batch` is limited
         self._sample: Corpora | None = None
-        self.told: Callable[[int, int], None] = lambda done, total: None  # called after every block
+        self.told: Callable[[int, int], None] = lambda done, total: None  # progress of a pass
 
     def __len__(self) -> int:
         return self._total
@@ -253,7 +253,7 @@ class StreamedCorpora:
             done += len(block)
             yield block
             self.told(done, self._total)
-            del block  # before the next one takes memory
+            del block  # free it before the next one is made
 
 
 def _there(values: Floats) -> Floats | None:
@@ -266,7 +266,7 @@ def _possible(first: int) -> Iterator[None]:
     """Raise an error that names a sequence without a possible segmentation or with overflow."""
     try:
         yield
-    except LookupError as error:  # with the number of a sequence
+    except LookupError as error:  # args[0] is the index of the sequence
         raise InvalidInput(
             f"y[{first + error.args[0]}]: got labels that no segmentation agrees with, expected "
             "possible ones; look for what max_length, same_label_adjacent, constraints or the tag "

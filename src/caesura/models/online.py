@@ -26,7 +26,7 @@ from caesura.models.warm_start import merged, moved, places_before
 
 __all__ = ["OnlineModel"]
 
-KEPT = ("w", "average", "squares", "sums", "variance")  # of a state: a number for each weight
+KEPT = ("w", "average", "squares", "sums", "variance")  # per-weight arrays of a learner's state
 
 
 class _Online(NamedTuple):
@@ -34,8 +34,8 @@ class _Online(NamedTuple):
 
     fitted: Fitted
     labelling: Labelling
-    state: Any  # of the learner; None: it restarts from the weights
-    seen: int  # sequences so far
+    state: Any  # state of the learner; None to restart from the weights
+    seen: int  # number of sequences so far
     learner: tuple[str, bool]  # its name, and whether it averages
 
 
@@ -134,7 +134,7 @@ class OnlineModel(PartedModel):
         if online is not None and online.learner == (self.learner, self.average):
             return online
         labelling = Labelling(before.structure, before.labels, before.scheme, before.scheme)
-        copied = before._replace(encoder=before.encoder.copy())  # it may be shared with a file's
+        copied = before._replace(encoder=before.encoder.copy())  # as the encoder will grow
         return _Online(copied, labelling, None, 0, (self.learner, self.average))
 
     def _fixed(
@@ -150,7 +150,7 @@ class OnlineModel(PartedModel):
             return before.labelling._replace(found=found)
         coding = self.coding
         known = list(coding.labelling(targets, lengths, None).labels if labels is None else labels)
-        # A token that may be anything makes every label possible, and text outside.
+        # A token that allows every label makes all labels known, and the outside label.
         anything = Partial(tokens={0: [*known, self.outside]})
         labelling = coding.labelling([*targets, anything], [*lengths, 1], None)
         if set(labelling.labels) - set(known):
@@ -198,7 +198,7 @@ def _moved(state: Any, places: Any, variance: float) -> Any:
     changed = {}
     for name in KEPT:
         values = getattr(state, name, np.empty(0))
-        if len(values) == len(state.w):  # and not empty, or one number for all
+        if len(values) == len(state.w):  # one number per weight, not empty or a single number
             changed[name] = moved(values, places, variance if name == "variance" else 0.0)
     return state._replace(**changed)
 

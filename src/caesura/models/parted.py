@@ -49,10 +49,10 @@ from caesura.models.warm_start import carried, merged
 __all__ = ["PartedModel"]
 
 Floats = npt.NDArray[np.float64]
-FEW = 16  # blocks whose evaluations keep memory for the next one
-SHOWN = 3  # failures that an error lists
-EXACT = ("lbfgs", "cutting-plane")  # learners whose iterations are those of `fit`
-MIXED = (*learners_with("online"), "svm")  # learners whose weights are averaged after each pass
+FEW = 16  # maximum number of blocks that keep memory between evaluations
+SHOWN = 3  # failures listed in an error
+EXACT = ("lbfgs", "cutting-plane")  # learners with the same iterations as in `fit`
+MIXED = (*learners_with("online"), "svm")  # learners that average weights after each pass
 Callbacks = Sequence[Callable[[Progress], bool | None]]
 
 
@@ -189,7 +189,7 @@ class PartedModel(Model):
             return features
         own = [one for one in features if isinstance(one, SegmentFeature) and one.learns]
         if self.standardise or not all(isinstance(one, Text) for one in own):
-            features = self._learnt(features, list(chunks))  # from the first part
+            features = self._learnt(features, list(chunks))  # learnt from the first part only
         if not own:
             return features
         counts: list[Counter[Any]] = []
@@ -274,7 +274,7 @@ class PartedModel(Model):
         parameters = self.coding.with_rules(parameters, labelling, recipe.rules)
         recipe = recipe.renewed(centre=w0 if near else None)
         work.remember(recipe, encoder, parameters)
-        none: Any = None  # each block has an objective of its own
+        none: Any = None  # each block has its own objective
         known = structure, labelling.labels, labelling.scheme
         return Training(*known, encoder, parameters, none, w0, near, recipe.rules), recipe
 

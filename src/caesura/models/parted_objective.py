@@ -39,7 +39,7 @@ SEEDS = 2**63 - 1
 class PartedObjective:
     """The objective of all parts."""
 
-    streams = True  # its sequences are not at hand one by one
+    streams = True  # its sequences cannot be accessed by index
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PartedObjective:
         single: bool = False,
     ) -> None:
         self._executor, self._handle, self._size, self._single = executor, handle, size, single
-        self._sample, self.n_sample = sample  # a part, and the sequences of its first block
+        self._sample, self.n_sample = sample  # index of a part, sequences in its first block
         self.told: Callable[[int, int], None] = lambda done, total: None
 
     def __len__(self) -> int:

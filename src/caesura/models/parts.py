@@ -69,31 +69,31 @@ __all__ = [
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
+Pairs = list[tuple[Longs, Floats]]  # sorted keys of weights, and their frequencies
 BLOCK = 250_000  # tokens that are encoded together
 TOGETHER = 8  # counts that are merged at a time
-RUNS = 2  # trainings at the same time whose encoders a process keeps
+RUNS = 2  # concurrent trainings whose encoders a process caches
 
 
 class Recipe(NamedTuple):
     """The settings sent to workers."""
 
-    run: str  # the training that it belongs to
-    model: Model  # its parameters; it is not fitted
+    run: str  # identifier of the training
+    model: Model  # only its parameters; it is not fitted
     features: Any
-    software: tuple[str, ...]  # of the driver
-    threads: int  # of the kernels, in one evaluation
-    step: int = 0  # which of the recipes of its training
+    software: tuple[str, ...]  # package versions of the driver
+    threads: int  # kernel threads per evaluation
+    step: int = 0  # number of the recipe within its training
     folder: str | None = None  # for memory-mapped files
-    frees: bool = False  # whether evaluations keep no memory for the next one
-    attributes: Mapping[str, npt.NDArray[Any]] | None = None  # all that are known
+    frees: bool = False  # whether evaluations free their memory instead of keeping it for the next
+    attributes: Mapping[str, npt.NDArray[Any]] | None = None  # all known attributes
     labelling: Labelling | None = None
-    bars: Structure | None = None  # in training
-    pairs: Mapping[str, npt.NDArray[Any]] | None = None  # which weights there are
-    patterns: Sequence[Sequence[int]] = ()  # of labels; the first `n_plain` have own weights
+    bars: Structure | None = None  # the structure in training
+    pairs: Mapping[str, npt.NDArray[Any]] | None = None  # keys of all weights
+    patterns: Sequence[Sequence[int]] = ()  # of labels; the first `n_plain` have no attributes
     n_plain: int = 0
     rules: Rules = Rules()
-    centre: Floats | None = None  # where penalties count from
+    centre: Floats | None = None  # point from which penalties are measured
 
     def renewed(self, **changes: Any) -> Recipe:
         """Return the recipe with more fields set."""
@@ -114,7 +114,7 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
         check_software(recipe.software)
         return work(recipe, part)
     except OtherSoftwareError:
-        raise  # no other part can be worked on, either
+        raise  # no other part can succeed, either
     except Exception as error:
         return Failed(name_of_part(number, part), problem_of(error))
 
@@ -168,13 +168,13 @@ class Survey(NamedTuple):
     """The attributes and labels of a part."""
 
     sequences: int
-    first_block: int  # sequences of the first block
+    first_block: int  # number of sequences in the first block
     tokens: int
     longest: int
     attributes: dict[str, npt.NDArray[Any]]
-    targets: list[Target]  # those with new information about labels
+    targets: list[Target]  # targets with new information about labels
     lengths: list[int]
-    numbers: list[int]  # of their sequences
+    numbers: list[int]  # indices of their sequences
 
 
 def survey(recipe: Recipe, part: Any) -> Survey:
@@ -195,10 +195,10 @@ def survey(recipe: Recipe, part: Any) -> Survey:
     return Survey(*sizes, state, seen.targets, seen.lengths, seen.numbers)
 
 
-# ---- what a process remembers --------------------------------------------------------------------
+# ---- cache of encoders in a process -------------------------------------------------------------
 
 _remembered: dict[str, tuple[int, Encoder, _kernels.Parameters | None]] = {}
-_remembering = Lock()  # workers may have several threads
+_remembering = Lock()  # a worker may have several threads
 
 
 def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters | None) -> None:
@@ -249,7 +249,7 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
     return recipe.model.coding.with_rules(parameters, recipe.labelling, recipe.rules)
 
 
-# ---- which weights there are ---------------------------------------------------------------------
+# ---- counts of weights --------------------------------------------------------------------------
 
 
 def block_examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
@@ -270,7 +270,7 @@ class Counts(NamedTuple):
 def count(recipe: Recipe, part: Any) -> Counts:
     """Count the attribute-label pairs and the label patterns of a part."""
     encoder, _ = prepared(recipe)
-    # what is rare here may be frequent elsewhere
+    # What is rare in this part may be frequent in others.
     everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
 
     def counted(block: Block) -> Counts:
@@ -280,7 +280,7 @@ def count(recipe: Recipe, part: Any) -> Counts:
         patterns: Counter[Pattern] = Counter()
         if recipe.model.patterns is None:
             patterns.update(dict(counted_patterns(examples.rows, recipe.model.order)))
-        encoder.forget()  # new words keep coming
+        encoder.forget()  # bounds the cache, as new words keep arriving
         return Counts(_pairs(parameters, len(recipe.bars.states)), patterns)
 
     return merged_counts(map(counted, blocks(chunks_of(recipe, part), encoder, False, BLOCK)))

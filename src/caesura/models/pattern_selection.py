@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 __all__ = ["grown"]
 
 Floats = npt.NDArray[np.float64]
-TURNS = 8  # of fitting and setting eta, in a round
-STEPS = 20  # iterations of one fit
-FIRST_STEPS = 100  # of the fit without patterns
-SMALLEST = 1e-3  # eta, and the norm below which a group may be pruned
-PENALTY = 1.0  # lambda of a single weight where c1 is 0: an expected count is wrong by one
+TURNS = 8  # maximum number of alternations between fitting and updating eta
+STEPS = 20  # maximum number of iterations of a fit
+FIRST_STEPS = 100  # the same for the first fit, without patterns
+SMALLEST = 1e-3  # minimum of eta; a group may be pruned if its norm is at most 10 times this
+PENALTY = 1.0  # lambda of a single weight if c1 is 0: the tolerated error of its expected count
 
 
 def grown(
@@ -84,12 +84,12 @@ class _Growth:
         self.bars: Structure = training_bars(model, labelling, examples)
         self.seen = seen_patterns(examples.rows, model.order, model.pattern_min_freq)
         self.all = parameters_of(model, self.bars, examples, self.seen)
-        if before is not None:  # once: patterns pruned later are not added again
+        if before is not None:  # only here: patterns pruned later are not added again
             with few_enough():
                 self.all = merged(self.all, before, self.bars, examples.encoder.attributes)
         self.active: set[Pattern] = set() if before is None else self._earlier(before)
         self.pruned: set[Pattern] = set()
-        self.now = self._compiled(self.active, before)  # with w0, the weights found so far
+        self.now = self._compiled(self.active, before)  # its w0 holds the current weights
 
     def _earlier(self, before: Fitted) -> set[Pattern]:
         """Return the patterns of an earlier model that are candidates for selection."""
@@ -124,7 +124,7 @@ class _Growth:
         c1, c2 = (np.broadcast_to(c, len(w)) for c in penalties(self.model, self.now))
         c1 = np.where(groups.member >= 0, 0.0, c1)
         norms = groups.norms(w)
-        eta = np.where(norms > 0, np.maximum(norms, SMALLEST), 1.0)  # 1 for new ones
+        eta = np.where(norms > 0, np.maximum(norms, SMALLEST), 1.0)  # 1 for new groups
         with ProgressLine(show=self.model.verbose, title=f"{len(self.active)} patterns") as line:
             for _ in range(TURNS if groups.patterns else 1):
                 reweighted = c2 + groups.spread(groups.penalty / (2 * eta))
@@ -164,7 +164,7 @@ class _Groups(NamedTuple):
     """The weights of patterns as groups."""
 
     patterns: list[Pattern]
-    member: npt.NDArray[np.int64]  # (n,) the group of each weight, -1 for none
+    member: npt.NDArray[np.int64]  # (n,) group of each weight; -1 for none
     penalty: Floats  # lambda of each group
 
     @classmethod

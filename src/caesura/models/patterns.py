@@ -40,10 +40,10 @@ __all__ = [
     "seen_patterns",
 ]
 
-GROW = "grow"  # of patterns: select them
-SHORTEST = 3  # states of a pattern that is no transition
-LONGEST = 256  # that the kernels take
-MOST = 65_000  # states of label histories; the kernels take few more, and they would need hours
+GROW = "grow"  # value of `patterns` that selects them
+SHORTEST = 3  # states in the shortest pattern that is not a transition
+LONGEST = 256  # states in the longest pattern that the kernels support
+MOST = 65_000  # states of label histories; the kernels support few more, and training takes hours
 Pattern = tuple[int, ...]
 
 
@@ -126,7 +126,7 @@ def labels_of(pattern: Any) -> tuple[Any, ...]:
 
 def patterns_of(model: Estimator, structure: Structure, rows: Sequence[Rows]) -> list[Pattern]:
     """Return the patterns with their own weights: declared or observed."""
-    if model.patterns is None or grows(model):  # nothing grows up to order 1
+    if model.patterns is None or grows(model):  # with order 1, there is nothing to grow
         return seen_patterns(rows, model.order, model.pattern_min_freq)
     return _declared(model, structure)
 
@@ -171,7 +171,7 @@ def counted_patterns(rows: Sequence[Rows], order: int) -> Iterator[tuple[Pattern
     owner = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
     Y, longest = int(states.max(initial=0)) + 1, max(map(len, rows), default=0)
     known: list[Pattern] = [(y,) for y in range(Y)]
-    which = states.astype(np.int64)  # of those known, the one that begins at each segment
+    which = states.astype(np.int64)  # index in `known` of the pattern that begins at each segment
     for size in range(2, min(order + 1, longest) + 1):
         inside = owner[: len(owner) - size + 1] == owner[size - 1 :]
         longer = which[: len(inside)] * Y + states[size - 1 :]
@@ -222,7 +222,7 @@ def _unknown(
     return expected, f"{remedy}: patterns of a chain are of tags" if tags else remedy
 
 
-# ---- how many ------------------------------------------------------------------------------------
+# ---- limits on the number of patterns -----------------------------------------------------------
 
 
 @contextmanager
@@ -231,7 +231,7 @@ def few_enough() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if str(error) != "patterns":  # std::length_error
+        if str(error) != "patterns":  # the message of std::length_error
             raise
         raise _too_many() from None
 

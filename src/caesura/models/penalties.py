@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["class_costs", "feature_name", "penalties"]
 
 Floats = npt.NDArray[np.float64]
-FEW = 6  # features that an error lists; of more it names those nearest
+FEW = 6  # maximum number of features that an error lists; of more, it lists the most similar
 
 
 def feature_name(feature: Any) -> str:

@@ -40,7 +40,7 @@ from caesura.segments import Segment, to_tags
 
 __all__ = ["Constraints", "Predictor"]
 
-MOST_PATHS = 2**31 - 1  # of one sequence
+MOST_PATHS = 2**31 - 1  # per sequence
 T = TypeVar("T")
 
 
@@ -66,7 +66,7 @@ class Predictor(OnlineModel):
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
-        constraints = nonempty_constraints(constraints, X)  # what can be read once is read here
+        constraints = nonempty_constraints(constraints, X)  # iterators in it can be read only once
         free = constraints is None
         if fitted.spans and not free:
             raise unconstrained()
@@ -222,7 +222,7 @@ class Predictor(OnlineModel):
             self.coding.constrain(p, some.rules[i], "constraints", fitted)
         return p
 
-    # -- more than the best --------------------------------------------------------------------
+    # -- tags, alternatives and samples ---------------------------------------------------------
 
     def predict_tags(
         self, X: Iterable[Any], scheme: str | None = "BIO", constraints: Constraints = None
@@ -240,9 +240,9 @@ class Predictor(OnlineModel):
         """
         if scheme is None:
             return self._predict_states(X, constraints)
-        to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
+        to_tags([], scheme, 0, self.outside)  # raises if the scheme is unknown
         constraints = nonempty_constraints(constraints, X)
-        each_rules(constraints, X)  # raises if it can be seen that there are not as many
+        each_rules(constraints, X)  # raises if their number is known to differ
         lengths: list[int] = []
 
         def documents() -> Iterator[Document]:
@@ -346,7 +346,8 @@ class Predictor(OnlineModel):
         """
         whole("n", n, 1, MOST_PATHS)
         given = whole("seed", self.random_state if seed is None else seed, 0)
-        # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
+        # The engine adds i to the seed. Hashing first keeps nearby seeds from giving the same
+        # draws, shifted by some i.
         from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
         return [
             drawn
@@ -357,7 +358,7 @@ class Predictor(OnlineModel):
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
         """Return n segmentations of each; the kernels add the sequence index to the seed."""
         names, reading = self.coding.reading(self._known)
-        check_answers(n * (some.first + len(some.raw)))  # those before these count, too
+        check_answers(n * (some.first + len(some.raw)))  # earlier sequences count, too
         from_seed = (seed + some.first) % 2**64
         drawn: list[list[list[Segment]]] = some.ask(
             *(some.scorer.sample, reading, Segment, names, n, from_seed),

@@ -11,8 +11,8 @@ from caesura.notebooks import card, facts, label_names, table
 
 __all__ = ["Parameters"]
 
-MOST_VALUE = 200  # characters of a setting in a notebook
-MOST_TEXT = 400  # characters of a setting in the text of a fitted model
+MOST_VALUE = 200  # characters of a parameter's value in a notebook
+MOST_TEXT = 400  # characters of a parameter's value in the text of a fitted model
 
 
 class Parameters:
@@ -60,7 +60,7 @@ class Parameters:
 
         request = MetadataRequest(owner=type(self).__name__)
         request.fit.add_request(param="sample_weight", alias=sample_weight)
-        self._metadata_request = request  # `clone` keeps an attribute of this name
+        self._metadata_request = request  # `clone` copies this attribute
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -70,7 +70,7 @@ class Parameters:
         return self._metadata_request
 
     def __repr__(self) -> str:
-        # Before `fit`, it can be evaluated.
+        # Before `fit`, the text can be evaluated.
         return self._described(None if self._found_labels() is None else MOST_TEXT)
 
     def __str__(self) -> str:

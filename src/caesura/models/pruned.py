@@ -144,7 +144,7 @@ class PrunedSemiCRF(Parameters):
         self
         """
         self.check_parameters()
-        remember(self.features)  # a file of this model may name it
+        remember(self.features)  # a file of this model may refer to it by name
         documents, gold = self._read(X, y)
         labels = sorted({s.label for cut in gold for s in cut})
         if not labels:
@@ -160,7 +160,7 @@ class PrunedSemiCRF(Parameters):
         tokens = max(1, sum(map(len, documents)))
         self.kept_ = sum(map(len, kept)) / tokens
         for some, one, cut in zip(kept, seen, gold, strict=True):
-            known = {segment for segment, _ in some}  # the given segments are always there
+            known = {segment for segment, _ in some}  # gold segments are always included
             some += [(s, one.chance(s)) for s in cut if s not in known]
         self.vocabulary_: dict[str, int] = {}
         pool = self._pooled(documents, seen, kept, True)
@@ -225,7 +225,7 @@ class PrunedSemiCRF(Parameters):
         number = {label: k for k, label in enumerate(self.labels_, 1)}
         return pooled(documents, seen, kept, number, self.features, self.vocabulary_, grow)
 
-    # -- weights: of attributes (A, Y + 2), log-odds (Y + 2), labels (Y + 2) and transitions -------
+    # -- weights: attributes (A, Y + 2), log-odds and labels (Y + 2), transitions (Y + 2, Y + 2) --
 
     def _parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         Y, A = len(self.labels_) + 2, len(self.vocabulary_)
@@ -281,7 +281,7 @@ class PrunedSemiCRF(Parameters):
         """Maximise the likelihood of the gold segments."""
         Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         start = np.zeros(A * Y + 2 * Y + Y * Y)
-        start[A * Y : A * Y + Y] = 1.0  # trust the first model to begin with
+        start[A * Y : A * Y + Y] = 1.0  # start from the log-odds of the filter model
         objective = self._objective(pool, gold)
         solver = LBFGS(objective, c2=self.c2, max_iterations=self.max_iterations, delta=1e-4)
         found: Floats = minimise(solver, start).w

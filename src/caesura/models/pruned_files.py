@@ -20,7 +20,7 @@ from caesura.models.semi import SemiCRF
 __all__ = ["built_pruned", "pruned_content"]
 
 Arrays = dict[str, npt.NDArray[Any]]
-FIRST = "first."  # before the names of the arrays of the first model
+FIRST = "first."  # prefix of the filter model's arrays
 NUMBERS = ("threshold_", "lost_", "kept_")
 
 

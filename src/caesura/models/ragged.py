@@ -76,7 +76,7 @@ class Ragged(list[T]):
             note = "" if whole is None else f"<p>probability {whole:.3f}</p>"
             try:
                 yield note + html(segments, tokens, chances, labels=self._labels, written=text)
-            except CaesuraError:  # X has changed since
+            except CaesuraError:  # X has changed since the prediction
                 yield note + html(segments, None, chances, labels=self._labels)
 
     def _source(self, i: int) -> tuple[Sequence[str] | None, Written | None]:

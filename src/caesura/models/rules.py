@@ -35,7 +35,7 @@ __all__ = [
 
 Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 Span = tuple[int, int, Any]  # start, end, label
-_AS_PARTIAL = {"segments": "required", "tokens": "allowed"}  # names of the same in `Partial`
+_AS_PARTIAL = {"segments": "required", "tokens": "allowed"}  # fields of `Partial` -> constraints
 
 
 class Rules(NamedTuple):
@@ -102,14 +102,14 @@ def read_segments(given: Iterable[Any], name: str) -> Rules:
     return Rules(required=_spans(given, name))
 
 
-# The constraints that are independent of the length of a sequence.
+# Constraints that do not depend on the length of a sequence.
 OF_LABELS = ("at_most_once", "exactly_once", "ordered")
 
 
 class StateRules(NamedTuple):
     """Label constraints in terms of a model's states, in the form of the kernels."""
 
-    rules: list[Rule]  # by the numbers of labels
+    rules: list[Rule]  # over label indices
     spelling: tuple[tuple[int, ...], Marks] | None  # see `caesura.constraints.Constraints`
     labels: tuple[str, ...]
 
@@ -259,7 +259,7 @@ def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str
                 raise InvalidInput(f"allowed[{t}]: got {allowed[t]}, but {outside} is required")
             allowed[t] = (outside,)
     required = sorted({span for span in rules.required if span[2] != outside})
-    Partial(required, allowed, rules.boundaries, rules.no_boundaries)  # they do not contradict
+    Partial(required, allowed, rules.boundaries, rules.no_boundaries)  # raises if contradictory
     return rules._replace(required=tuple(required), allowed=allowed)
 
 
@@ -315,7 +315,7 @@ def naming_segments(name: str) -> Iterator[None]:
         raise error.changed(place=f"{name}{error.item}") from None
 
 
-# ---- one kind of rule at a time ------------------------------------------------------------------
+# ---- readers of each kind of constraint ---------------------------------------------------------
 
 
 def _listed(value: Any, name: str, expected: str) -> list[Any]:

@@ -24,12 +24,12 @@ Bools = npt.NDArray[np.bool_]
 class Tag(NamedTuple):
     """A parsed tag."""
 
-    label: str | None  # None: outside
-    letter: str  # none: outside, or the tag is the label
-    begins: bool  # a segment can begin with it
-    continues: bool  # it can continue the segment of the previous token
-    goes_on: bool  # the next token must continue its segment
-    open: bool  # the next token may continue its segment
+    label: str | None  # None if outside
+    letter: str  # empty if outside, or if tags are plain labels
+    begins: bool  # whether a segment can begin with it
+    continues: bool  # whether it can continue the segment of the previous token
+    goes_on: bool  # whether the next token must continue its segment
+    open: bool  # whether the next token can continue its segment
 
 
 class Bars(NamedTuple):
@@ -54,7 +54,7 @@ def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
         letter, _, label = tag.partition("-") if row.begin else ("", "-", tag)
         if label == outside or (row.begin and tag == "O"):
             out.append(Tag(None, "", True, False, False, False))
-        elif not row.begin:  # plain: equal neighbours are one segment
+        elif not row.begin:  # plain: adjacent tokens with one label form one segment
             out.append(Tag(label, "", True, True, False, True))
         else:
             begins, may_end = row.may_begin(letter, True), row.may_end(letter, True)
@@ -72,7 +72,7 @@ def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
     parts = tags_of(tags, scheme, outside)
     Y = len(tags)
     bars = Bars(np.zeros((Y, Y), np.uint8), np.zeros(Y, np.uint8), np.zeros(Y, np.uint8))
-    if not row.begin:  # plain: everything can be read
+    if not row.begin:  # plain: all sequences of tags are valid
         return bars
     for a, before in enumerate(parts):
         bars.end[a] = not row.fits(before.letter, "", False)
@@ -110,7 +110,7 @@ class TagSet:
         self.open = np.array([t.open for t in self.tags], bool)
         self.goes_on = np.array([t.goes_on for t in self.tags], bool)
         same = self.label[:, None] == self.label[None, :]
-        # (Y, Y) the second continues the segment of the first
+        # (Y, Y): whether the second tag continues the segment of the first.
         self.joined: Bools = self.open[:, None] & self.continues[None, :] & same
         self.bars = bars_of(states, scheme, outside)
         self.names = [t.label for t in self.tags]
@@ -153,7 +153,7 @@ class TagSet:
         name : str
             What errors call the sequence.
         """
-        out: Bytes = allowed[:, self.label]  # -1 is the outside label, which is last
+        out: Bytes = allowed[:, self.label]  # the outside label is -1, the last column
         row = SCHEMES_BY_NAME[self.scheme.upper()]
         T = len(out)
         if not (row.marks_boundaries and row.begin_always and row.end_always):

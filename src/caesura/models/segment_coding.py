@@ -31,9 +31,9 @@ from caesura.segments import Segment, fill_gaps
 
 __all__ = ["LONGEST", "Bound", "SegmentCoding"]
 
-LONGEST = 2**31 - 1  # of max_length; no sequence is longer
-OBSERVED = "observed"  # of max_length: what the training data has
-Bound = int | str | None  # of the length of segments
+LONGEST = 2**31 - 1  # largest max_length; no sequence is longer
+OBSERVED = "observed"  # value of max_length: the longest segment in the training data
+Bound = int | str | None  # limit on the length of segments
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SegmentCoding(Coding):
         """Return the states of a model for the labels of the training data."""
         scheme = scheme_of(targets, self.outside)
         found = set() if before is None else set(before.structure.states)
-        gaps = False  # without any in the training data, there is no text outside
+        gaps = False  # without gaps in the training data, there is no outside state
         longest = _Longest(self, before)
         for i, target in enumerate(targets):
             if isinstance(target, Partial):
@@ -106,7 +106,7 @@ class SegmentCoding(Coding):
         states = labelling.structure.states
         allowed, marks = known_labels(known, length, states, self.outside, name)
         if self.outside_length is not None and states[-1] == self.outside:
-            outside = np.flatnonzero(~allowed[:, :-1].any(axis=1))  # one token long each
+            outside = np.flatnonzero(~allowed[:, :-1].any(axis=1))  # segments of length 1
             marks[outside] |= FORCED
             marks[outside + 1] |= FORCED
             marks[[0, length]] = 0
@@ -145,7 +145,7 @@ class _Longest:
         given = coding.max_length
         each = [*given.values()] if isinstance(given, Mapping) else [given]
         self.coding, self.asked = coding, any(map(_is_observed, each))
-        self.of: dict[str, int | None] = {}  # None is no bound
+        self.of: dict[str, int | None] = {}  # label -> longest segment; None for no bound
         if before is not None and self.asked:
             bounds = before.structure.bounds.tolist()
             states = zip(before.structure.states, bounds, strict=True)

@@ -71,7 +71,7 @@ class Shard:
         return make_shard, (self.recipe, self.numbered)
 
     def __sizeof__(self) -> int:
-        return self._bytes  # engines that weigh what to move leave it where it is
+        return self._bytes  # so that schedulers which weigh objects leave it where it is
 
 
 def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:

@@ -18,15 +18,15 @@ __all__ = ["Kept", "Pool", "Seen", "pooled", "threshold_for"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Kept = list[tuple[Segment, float]]  # spans with the probability of the first model
-MOST_ODDS = 12.0  # of log-odds
+Kept = list[tuple[Segment, float]]  # spans and their probabilities under the filter model
+MOST_ODDS = 12.0  # log-odds are clipped to this size
 
 
 class Seen(NamedTuple):
     """The predictions of the filter model for one sequence."""
 
     marginals: Any
-    outside: Floats  # (T,) probability of each token to be outside
+    outside: Floats  # (T,) probability that each token is outside
 
     @classmethod
     def of(cls, first: SemiCRF, documents: Sequence[Document]) -> list[Seen]:
@@ -46,13 +46,13 @@ class Seen(NamedTuple):
 class Pool(NamedTuple):
     """The concatenated spans of many sequences, with a separator after each sequence."""
 
-    spans: Ints  # (n, 2) start and end
-    labels: Ints  # (n,) 0 is outside, Y + 1 the separator
-    odds: Floats  # (n,) log-odds of the first model
-    owner: Ints  # (m,) the span of each attribute
-    attributes: Ints  # (m,) its number
-    values: Floats  # (m,) its value
-    offsets: list[int]  # where each sequence begins; the last is the length of all
+    spans: Ints  # (n, 2) start and end in the concatenation
+    labels: Ints  # (n,) 0 for outside, Y + 1 for the separator
+    odds: Floats  # (n,) log-odds under the filter model
+    owner: Ints  # (m,) index of the span of each attribute
+    attributes: Ints  # (m,) index of each attribute in the vocabulary
+    values: Floats  # (m,) value of each attribute
+    offsets: list[int]  # start of each sequence, then the total length
 
 
 def pooled(

@@ -58,11 +58,11 @@ __all__ = [
 ]
 
 Longs = npt.NDArray[np.int64]
-BLOCK = 100_000  # tokens: a block ends with the chunk that reaches this number
+BLOCK = 100_000  # minimum number of tokens in a block, which ends with a whole chunk
 Chunk = tuple[int, list[Document], list[Target]]
 
 
-# ---- what can be streamed ------------------------------------------------------------------------
+# ---- requirements -------------------------------------------------------------------------------
 
 
 def check_online(model: Estimator, name: str) -> None:
@@ -237,17 +237,17 @@ def _among(some: Longs, known: Longs) -> npt.NDArray[np.bool_]:
     return found
 
 
-# ---- reading and learning ------------------------------------------------------------------------
+# ---- passes over the data -----------------------------------------------------------------------
 
 
 class _Read(NamedTuple):
     """The result of the first pass."""
 
     labelling: Labelling
-    bars: Structure  # in training
+    bars: Structure  # the structure in training
     parameters: _kernels.Parameters
-    total: int  # sequences
-    n_first: int  # of the first block
+    total: int  # number of sequences
+    n_first: int  # number of sequences in the first block
 
 
 class Streamed(NamedTuple):
@@ -255,7 +255,7 @@ class Streamed(NamedTuple):
 
     pairs: tuple[Any, Any]  # X and y
     features: Features
-    chunks: Iterator[Chunk]  # the data of the first pass
+    chunks: Iterator[Chunk]  # the data, for the first pass
     size: int  # of a chunk, in sequences
 
 
@@ -281,7 +281,7 @@ class _Stream:
         model, encoder = self.model, self.encoder
         witnesses, total, n_first, longest = Witnesses(model.outside), 0, 0, 0
         labelling: Labelling | None = None
-        pairs: _Pairs | None = None  # none: labels have changed, and these must be found again
+        pairs: _Pairs | None = None  # None: the states have changed, so pairs are collected again
         for block in blocks(chunks, encoder, True):
             lengths = block.corpus.lengths
             n_first = n_first or len(lengths)
@@ -348,7 +348,7 @@ def _if_possible(find: Callable[[], Labelling]) -> Labelling | None:
     try:
         return find()
     except InvalidInput:
-        return None  # raised again at the end, unless later sequences complete it
+        return None  # raised again at the end, unless later sequences resolve it
 
 
 def _same_states(a: Labelling, b: Labelling) -> bool:
@@ -388,7 +388,7 @@ def streamed(
     structure = labelling.structure
     w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
     near = before is not None and model.warm_start == "near"
-    none: Any = None  # each block has an objective of its own
+    none: Any = None  # each block has its own objective
     known = structure, labelling.labels, labelling.scheme
     training = Training(*known, encoder, parameters, none, w0, near, rules)
     return training, stream.objective(read, training, weight)

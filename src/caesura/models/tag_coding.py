@@ -68,7 +68,7 @@ class TagCoding(Coding):
         except InvalidInput:
             if self.scheme is not None:
                 raise
-            found = "plain"  # tags are labels and nothing more
+            found = "plain"  # the tags are plain labels
         earlier = None if before is None else before.scheme
         used = given or earlier or found or "BIO"
         if earlier not in (None, used):
@@ -80,7 +80,8 @@ class TagCoding(Coding):
                 tags |= self._possible_tags(said_labels(target), used)
             else:
                 tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
-        # Tags that begin a segment first: pairs that are never there lie together and are skipped.
+        # Tags that begin a segment come first, so that impossible pairs are adjacent and can be
+        # skipped.
         listed = sorted(tags)
         parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
         states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
@@ -103,7 +104,7 @@ class TagCoding(Coding):
         segments = segments_of(target, found, self.outside, name)
         try:
             return to_tags(segments, scheme, length, self.outside)
-        except InvalidInput as error:  # adjacent segments that plain tags cannot tell apart
+        except InvalidInput as error:  # adjacent segments that plain tags cannot separate
             raise InvalidInput(f"{name}.{error}") from None
 
     def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:

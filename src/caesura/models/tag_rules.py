@@ -50,7 +50,7 @@ def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None
     for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
         pairs = np.argwhere(wrong).tolist()
         for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
-            # as add_transition would
+            # Like add_transition, but without its checks.
             p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
     p.changed()
     keep_rules(p, tags, rules, name)
@@ -81,7 +81,7 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
             expected = f"0 <= start < end <= {p.length} (end is exclusive)"
             raise InvalidInput(message(here, (start, end, label), expected, "correct it"))
         for at, history in _histories(tags, start, end, label, p.length):
-            if len(history) == 1:  # a tag that the token may not have
+            if len(history) == 1:  # the token may not have this tag
                 others = [k for k in range(len(tags.tags)) if k != history[0]]
                 held.allow([at], others)
             else:

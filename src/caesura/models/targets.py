@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Bytes = npt.NDArray[np.uint8]
-Hint = tuple[Bytes, Bytes]  # allowed (T, Y), boundary marks (T + 1,)
+Hint = tuple[Bytes, Bytes]  # allowed states (T, Y), boundary marks (T + 1,)
 Rows = npt.NDArray[np.int32]  # (segments, 3): start, end, state
 
 
@@ -40,7 +40,7 @@ class Tags(list[str]):
     """A tag for each token."""
 
 
-Target = list[Segment] | Tags | Partial  # of one sequence, checked
+Target = list[Segment] | Tags | Partial  # the checked target of one sequence
 
 
 def read_target(y: Any, length: int, name: str) -> Target:
@@ -131,7 +131,7 @@ def said_labels(known: Partial) -> set[str]:
     return {s.label for s in known.segments}.union(*known.tokens.values())
 
 
-# ---- for the kernels -----------------------------------------------------------------------------
+# ---- inputs of the kernels ----------------------------------------------------------------------
 
 
 def gold_of(

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["cooled", "find_temperature"]
 
 Floats = npt.NDArray[np.float64]
-LOWEST, HIGHEST = -6.0, 9.0  # logarithms of temperatures
-STEPS = 32  # the interval shrinks to a millionth
+LOWEST, HIGHEST = -6.0, 9.0  # range of the logarithm of the temperature
+STEPS = 32  # these shrink the interval to less than a millionth
 
 
 def cooled(fitted: Fitted, temperature: float) -> Fitted:
@@ -130,7 +130,7 @@ def _possible(
     for i, (document, segments) in enumerate(zip(documents, gold, strict=True)):
         try:
             rows = model.coding.rows(segments, len(document), labelling, f"y[{i}]")
-        except KeyError:  # a tag that the training data does not have
+        except KeyError:  # a tag that does not occur in the training data
             out.append(None)
             continue
         bounds, states = structure.bounds[rows[:, 2]], rows[:, 2]

@@ -29,7 +29,7 @@ class TopFeature(NamedTuple):
     """
 
     feature: str
-    label: str  # or a tag of a chain; of a history, all its labels
+    label: str  # a label, a tag of a chain, or all labels of a history
     weight: float
 
 
@@ -69,11 +69,12 @@ class _Codes:
         Y = len(states)
         self.pairs = Y + len(self.patterns)  # code of the first pair
         ends = [*range(Y), *(pattern[-1] for pattern in self.patterns), *[*range(Y)] * Y]
-        self.last = np.array(ends, np.int32)  # the state in which each ends
+        self.last = np.array(ends, np.int32)  # the last state of each target
         pair = parameters.edge_pair
         edges = np.where(pair < Y * Y, self.pairs + pair, Y + pair - Y * Y)
         plain = Y + np.arange(parameters.n_plain)
-        # Of rows, then edges, then patterns; the first two belong to attributes.
+        # In the order of the weights: rows, edges, patterns. Only the first two belong to
+        # attributes.
         self.of_weights = np.concatenate([parameters.label, edges, plain])
         self.attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
 

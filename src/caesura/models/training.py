@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-DELTA = 1e-5  # of L-BFGS, where not given
-MANY, LEAST_C2 = 100, 0.01  # sequences and c2 from which precision="auto" is "mixed"
+DELTA = 1e-5  # default of `delta` for L-BFGS
+MANY, LEAST_C2 = 100, 0.01  # precision="auto" is "mixed" from so many sequences and this c2 on
 
 
 class Examples(NamedTuple):
@@ -59,9 +59,9 @@ class Examples(NamedTuple):
     encoder: Encoder
     corpus: _kernels.Corpus
     gold: _kernels.Gold
-    rows: Sequence[Rows]  # of each sequence, none where it is labelled in part
+    rows: Sequence[Rows]  # of each sequence; empty if it is partially labelled
     weight: Floats  # (n,)
-    allowed: Mapping[int, Bytes] = {}  # of those labelled in part: states of each token, (T, Y)
+    allowed: Mapping[int, Bytes] = {}  # (T, Y) allowed states, for partially labelled sequences
 
 
 class Training(NamedTuple):
@@ -74,8 +74,8 @@ class Training(NamedTuple):
     parameters: _kernels.Parameters
     objective: _kernels.Objective
     w0: Floats
-    near: bool = False  # penalties count from w0, not from zero
-    rules: Rules = Rules()  # that every segmentation keeps
+    near: bool = False  # whether penalties are measured from w0, not from zero
+    rules: Rules = Rules()  # constraints on all segmentations
 
     @classmethod
     def of(
@@ -188,7 +188,7 @@ def train(
 
     def each(progress: Progress) -> bool:
         line(progress)
-        asked = [callback(progress) for callback in callbacks]  # each of them sees it
+        asked = [callback(progress) for callback in callbacks]  # all of them are called
         return any(asked)
 
     def score(w: Floats) -> float:
@@ -211,7 +211,7 @@ def train(
             keep_interrupted=in_library(),
         )
     if stream is None:
-        training.objective.release()  # before the model takes memory of its own
+        training.objective.release()  # frees memory before the model allocates its own
     warn_of_gap(model, training, result, optimiser.delta)
     result = result if centre is None else result._replace(w=centre + result.w)
     check_learnt(result.w)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["about_run", "naming_overflow", "warn_of_gap", "warn_of_splits"]
 
 Floats = npt.NDArray[np.float64]
-WIDE = 0.01  # share of the objective: a larger gap causes a warning
-LOOKED_AT = 100  # training sequences whose segmentations are looked at
-MANY = 0.1  # of the segments: more that are divided cause a warning
+WIDE = 0.01  # a gap above this share of the objective causes a warning
+LOOKED_AT = 100  # maximum number of training sequences to segment
+MANY = 0.1  # a larger share of divided segments causes a warning
 
 
 def about_run(
@@ -47,15 +47,15 @@ def about_run(
     for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
         crc = zlib.crc32(array.tobytes(), crc)
     crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
-    loss, gradient = start  # the gradient knows labels and values too
+    loss, gradient = start  # the gradient depends on labels and values, too
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
-    if training.rules != Rules():  # checkpoints of models without them do not mention any
+    if training.rules != Rules():  # absent without rules, as in older checkpoints
         about["constraints"] = repr(tuple(training.rules[-3:]))
     if model.loss is not None:
         about["loss"] = model.loss
     about["sample_weight"] = _summed(weight)
-    about["warm_start"] = "near" if training.near else None  # its states are not weights
+    about["warm_start"] = "near" if training.near else None  # its states hold increments of w0
     about["weights"] = f"{len(parameters)} crc32 {crc:08x}"
     about["loss at the start"] = f"{loss:.9g}"
     return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
@@ -89,7 +89,7 @@ def warn_of_gap(model: Model, training: Training, result: Result, delta: float) 
     size = abs(last.objective)
     if last.gap <= max(WIDE, delta) * size:
         return
-    most = min(last.gap, size)  # 0 is a bound, too
+    most = min(last.gap, size)  # the objective cannot fall below 0
     ways = [f"pass max_iterations above {last.iteration}", "pass a larger c2"]
     if model.learner != "svm" and not is_probabilistic(model.learner, model.loss):
         ways.append("take learner='svm'")
@@ -144,7 +144,7 @@ def naming_overflow(objective: Any, w0: Floats) -> Iterator[None]:
         yield
     except InvalidInput:
         if not hasattr(objective, "batch") or hasattr(objective, "streams"):
-            raise  # locating it would take many passes
+            raise  # locating the sequence would take many passes
         if (first := _first_large(objective, w0)) is None:
             raise
         expected = "a finite loss and gradient of the weights at the start"
@@ -169,7 +169,7 @@ def _first_large(objective: Corpora, w0: Floats) -> int | None:
     low, high = 0, len(objective)
     if good(high):
         return None
-    while high - low > 1:  # the first `low` are good, the first `high` are not
+    while high - low > 1:  # the first `low` sequences are good, the first `high` are not
         middle = (low + high) // 2
         low, high = (middle, high) if good(middle) else (low, middle)
     return low

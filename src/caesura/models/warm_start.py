@@ -22,10 +22,10 @@ class _Keys(NamedTuple):
     In the order of the vector of weights.  P is the number of patterns of both models.
     """
 
-    rows: Longs  # attribute * (Y + P) + label, or Y + pattern
-    edges: Longs  # attribute * (Y * Y + P) + pair, or Y * Y + pattern
+    rows: Longs  # attribute * (Y + P) + k, where k is a label or Y + pattern
+    edges: Longs  # attribute * (Y * Y + P) + k, where k is a pair or Y * Y + pattern
     transitions: Longs
-    patterns: Longs  # by themselves
+    patterns: Longs  # patterns without attributes
     starts: Longs
     ends: Longs
 
@@ -90,7 +90,7 @@ def merged(
     """
     both = _Both(parameters, before, structure)
     if all(np.isin(old, new).all() for old, new in zip(both.then, both.now, strict=True)):
-        return parameters  # in the order that suits the data best
+        return parameters  # keep the order, which suits the data best
     rows, edges, transitions, plain, starts, ends = (
         np.union1d(a, b) for a, b in zip(both.now, both.then, strict=True)
     )
@@ -104,7 +104,7 @@ def merged(
     ends = ends[structure.barred_end[ends] == 0]
     label, pair = rows % wide, edges % edge_wide
     used = np.concatenate([label[label >= Y] - Y, pair[pair >= Y * Y] - Y * Y])
-    kept = np.concatenate([plain, np.setdiff1d(used, plain)])  # the plain ones first
+    kept = np.concatenate([plain, np.setdiff1d(used, plain)])  # those without attributes first
     places = np.zeros(len(both.patterns), np.int64)
     places[kept] = np.arange(len(kept))
     label = np.concatenate([np.arange(Y), Y + places])[label]

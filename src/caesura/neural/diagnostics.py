@@ -199,7 +199,7 @@ class Answers(Predictor):
             raise InvalidInput(message("threshold", threshold, expected, "correct it"))
         return float(threshold)
 
-    # -- reasons ---------------------------------------------------------------------------------
+    # -- explanations ------------------------------------------------------------------------------
 
     def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
         """Return the contributions to each segment, compared with the best answer without it.

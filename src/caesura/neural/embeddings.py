@@ -25,8 +25,8 @@ __all__ = ["Sizes", "TokenEncoder", "Vocabulary", "mask_of", "read_vectors", "sh
 PAD, UNKNOWN = 0, 1
 CONTEXTS = ("lstm", "cnn", "none")
 CHARACTERS = ("cnn", "lstm", "none")
-LARGEST = 1e6  # of a number in a file of vectors
-LONGEST_WORD = 32  # characters of a word that are looked at
+LARGEST = 1e6  # maximum absolute value in a file of vectors
+LONGEST_WORD = 32  # characters of a word that are read
 
 
 class Sizes(NamedTuple):
@@ -112,7 +112,7 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
                 came = f"{len(numbers)} columns after the word"
                 expected = f"{size or 'some'} numbers"
                 raise InvalidInput(message(f"{path}:{number}", came, expected, "correct the line"))
-            if not np.abs(row).max() < LARGEST:  # NaN, too
+            if not np.abs(row).max() < LARGEST:  # also true for NaN
                 came, expected = f"{word!r} with {row.max()}", f"numbers below {LARGEST:g}"
                 raise InvalidInput(message(f"{path}:{number}", came, expected, "correct the line"))
             words.append(word)
@@ -224,7 +224,7 @@ class TokenEncoder(nn.Module):
 
         if self.sizes.word:
             numbers = placed(self.words.numbers(word.lower() for word in distinct))
-            if self.training:  # words that occur once would never be unknown
+            if self.training:  # else the vector of unknown words would never be trained
                 lost = torch.rand(numbers.shape, device=device) < 0.05
                 numbers = numbers.masked_fill(lost & (numbers != PAD), UNKNOWN)
             parts.append(self.word(numbers))

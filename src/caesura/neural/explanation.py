@@ -73,7 +73,7 @@ class NetworkReasons(PathReasons):
         self.features = _Features(network, document)
         with torch.no_grad():
             states, _, _ = network.states([document])
-            scores, parts = head.network_scores(states, None)  # the network's own
+            scores, parts = head.network_scores(states, None)  # without the scores of features
             _, given = head.layer.prepared(scores, [len(document)], None, **parts)
         self.arrays = {name: x.detach().cpu().double().numpy() for name, x in given.items()}
 
@@ -122,7 +122,7 @@ class _Paths:
             given = network.states([document])
             self.graphs = head.graphs(given, rules)
             rows = self.graphs.rows
-            own = head.layer.scored(*given[:2])[1].at(rows)  # without the features
+            own = head.layer.scored(*given[:2])[1].at(rows)  # without the scores of features
         self.plain, self.rows, self.labels = own.cpu().double().tolist(), rows, rows[:, 3]
         self.pairs = head.layer.transition.detach().cpu().double().numpy()
         self.segments = [Segment(a, b, head.labels[y + 1]) for _, a, b, y in rows.tolist()]

@@ -24,7 +24,7 @@ __all__ = [
     "training_spans",
 ]
 
-NULL = 0  # the first of the local scores
+NULL = 0  # index of null among the local scores
 
 
 def spans_inside(T: int, K: int, lengths: Ints) -> npt.NDArray[np.bool_]:
@@ -100,7 +100,7 @@ def filter_loss(
     inside = torch.from_numpy(spans_inside(local.shape[1], local.shape[2], lengths))
     inside = inside.to(local.device)
     if not torch.isfinite(local.detach().sum()):
-        # padding may hold anything, and 0 times NaN is NaN
+        # Padding may contain anything, and 0 times NaN is NaN.
         local = local.masked_fill(~inside[..., None] & ~torch.isfinite(local), 0.0)
     each = local.movedim(-1, 1).log_softmax(1).movedim(1, -1)  # 7 times as fast for few labels
     null = each[..., NULL]
@@ -111,7 +111,7 @@ def filter_loss(
     total = -null_weight * (null * inside).sum((1, 2))
     b, s, e, y = torch.from_numpy(gold.T.copy()).to(local.device)
     place = (b, s, e - s - 1)
-    own = null_weight * null[place] - each[(*place, y + 1)]  # instead of null
+    own = null_weight * null[place] - each[(*place, y + 1)]  # replaces its null term
     return total.index_add(0, b, own)
 
 
@@ -159,10 +159,10 @@ def training_spans(
     agree = np.zeros(len(kept), bool) if possible is None else possible[b, s, e - s - 1, y]
     stay = ~taken[b, s, e - s - 1]
     if constrained:
-        steps = np.zeros((B, T + 2), np.int64)  # given spans do not overlap
+        steps = np.zeros((B, T + 2), np.int64)  # spans of `gold` do not overlap
         steps[gold[:, 0], gold[:, 1] + 1] += 1
         steps[gold[:, 0], gold[:, 2] + 1] -= 1
-        covered = steps.cumsum(1).cumsum(1)  # tokens before a boundary that given spans cover
+        covered = steps.cumsum(1).cumsum(1)  # tokens before each boundary in these spans
         stay &= agree | (covered[b, e] > covered[b, s])
     together = np.concatenate([gold, kept[stay]])
     order = np.argsort(together[:, 0], kind="stable")

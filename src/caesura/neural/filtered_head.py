@@ -27,8 +27,8 @@ from caesura.segments import Segment
 
 __all__ = ["Asked", "FilteredHead"]
 
-Given = tuple[Tensor, Any, Tensor | None]  # vectors of tokens, lengths, scores of features
-Asked = tuple[int, Rules]  # the place of a sequence in X, and what its answers must keep
+Given = tuple[Tensor, Any, Tensor | None]  # token vectors, lengths, scores of features
+Asked = tuple[int, Rules]  # index of a sequence in X, and the constraints on its answers
 
 
 class FilteredHead(Head):
@@ -41,8 +41,8 @@ class FilteredHead(Head):
     def __init__(self, size: int, labels: Sequence[str], outside: str, **options: Any) -> None:
         super().__init__(labels, outside)
         self.layer = FilteredSemiCRF(size, len(labels), **options)
-        self.n_scores = 3 * (1 + 2 * len(labels))  # local scores, null first, and global ones
-        self._sizes: list[tuple[int, int]] = []  # of the graphs of training sequences
+        self.n_scores = 3 * (1 + 2 * len(labels))  # local scores, null first, then global scores
+        self._sizes: list[tuple[int, int]] = []  # sizes of the graphs of training sequences
 
     def scores(
         self, states: Tensor, lengths: Any, extra: Tensor | None
@@ -85,7 +85,7 @@ class FilteredHead(Head):
                 found[b] = False
                 continue
             for start, end, label in one.segments:
-                if label != self.outside:  # it is given, and nothing else may overlap it
+                if label != self.outside:  # it is gold, not an alternative to null
                     found[b, start, end - start - 1] = False
         assert found.shape == (len(gold), T, K, Y)
         return found
@@ -93,7 +93,7 @@ class FilteredHead(Head):
     def _barred(self, rules: list[dict[str, Any]], lengths: Any, T: int) -> Any:
         """Return the spans that constraints on tokens and boundaries forbid, (B, T, K, Y)."""
         K, Y = self.layer.max_width, self.layer.n_labels
-        # labels of the structure are those of this head: the text outside first
+        # The labels of the structure are those of this head, outside first.
         structure = Structure(np.array(lengths, np.int64), T, Y + 1, K)
         return barred_segments(with_rules(structure, rules), K)[..., 1:]
 

@@ -53,7 +53,7 @@ class _LogPartition(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
         grad, scores = grads[0], ctx.saved_tensors[0]
-        if torch.is_grad_enabled():  # second derivatives are needed
+        if torch.is_grad_enabled():  # second derivatives are requested
             with torch.enable_grad():
                 given = [
                     x if x.requires_grad else x.detach().requires_grad_() for x in ctx.saved_tensors
@@ -120,7 +120,7 @@ def plain_log_partition(rows: Ints, lengths: Ints, scores: Tensor, transition: T
         own, labels = scores[ends[b] : ends[b + 1]], part[:, 3].tolist()
         before = predecessors(part[:, 1:3])
         alpha: dict[int, Tensor] = {}
-        for j in np.argsort(part[:, 2], kind="stable").tolist():  # by end
+        for j in np.argsort(part[:, 2], kind="stable").tolist():  # in the order of ends
             alpha[j] = own[j]
             if before[j]:
                 into = [alpha[i] + transition[labels[i], labels[j]] for i in before[j]]
@@ -153,9 +153,9 @@ def size_of(spans: Ints) -> tuple[int, int]:
         return 0, 0
     order = np.argsort(spans[:, 1], kind="stable")
     ends, latest = spans[order, 1], np.maximum.accumulate(spans[order, 0])
-    stop = np.searchsorted(ends, spans[:, 0], "right")  # spans that end at or before a start
+    stop = np.searchsorted(ends, spans[:, 0], "right")  # spans that end at or before each start
     least = np.where(stop > 0, latest[np.maximum(stop, 1) - 1], 0)
-    first = np.searchsorted(ends, least, "right")  # those that end later than the gap allows
+    first = np.searchsorted(ends, least, "right")  # those with another span in between
     return len(spans), int(np.maximum(stop - first, 0).sum())
 
 

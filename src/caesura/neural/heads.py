@@ -37,8 +37,8 @@ __all__ = ["ChainHead", "Head", "LayerHead", "OverlappingHead", "SemiHead", "Tar
 
 Gold = Sequence[Sequence[Segment]]
 Target = Sequence[Segment] | Partial
-Ranked = list[list[tuple[list[Segment], float]]]  # of each sequence: segments and a probability
-SCHEME = "BIOES"  # the tags of a segment say where it ends, so its probability is that of its tags
+Ranked = list[list[tuple[list[Segment], float]]]  # per sequence: segments and their probability
+SCHEME = "BIOES"  # tags mark the ends of segments, so a segment's probability is that of its tags
 
 
 class Head(nn.Module):
@@ -49,7 +49,7 @@ class Head(nn.Module):
         self.outside = outside
         self.labels = [outside, *labels]
         self.index = {label: i for i, label in enumerate(self.labels)}
-        # `extra` has so many scores of a token: as any one of a segment, as its first and its last
+        # `extra` has three scores for each token and label: inside, first and last in a segment.
         self.n_scores, self.feature_parts = 3 * len(self.labels), 3
 
 
@@ -57,9 +57,9 @@ class LayerHead(Head):
     """A head with a distribution over segmentations of the whole sequence."""
 
     layer: SegmentalLayer
-    states: list[str]  # names of the labels of the layer
-    outside_length: int | None = 1  # how text outside is cut, as `caesura.fill_gaps` takes it
-    longest_outside: int | None = None  # longer runs of text outside are cut into such pieces
+    states: list[str]  # names of the layer's labels
+    outside_length: int | None = 1  # how text outside is cut, as for `caesura.fill_gaps`
+    longest_outside: int | None = None  # maximum length of a piece of text outside
 
     @property
     def many_cuts(self) -> bool:
@@ -119,7 +119,7 @@ class LayerHead(Head):
         """Return partial labels as constraints of the layer."""
         return constraints_of(*known_labels(known, length, self.labels, self.outside, "y"))
 
-    # -- answers of a batch --------------------------------------------------------------------
+    # -- batch predictions ---------------------------------------------------------------------
 
     def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
         """Return the best segments."""
@@ -352,7 +352,7 @@ class OverlappingHead(LayerHead):
         self.out = nn.Linear(size, 3 * Y)
         bounds: list[int | None] = [outside_length, *[None] * (Y - 1)]
         self.layer = OverlappingSemiCRFLayer(Y, order, max_length=bounds, transitions=transitions)
-        if outside_length is None:  # otherwise a run could be cut in many ways
+        if outside_length is None:  # otherwise one run could be cut in many ways
             twice = np.zeros((Y, Y), bool)
             twice[0, 0] = True
             self.layer.forbid(twice, np.zeros(Y, bool), np.zeros(Y, bool))

@@ -19,7 +19,7 @@ from caesura.neural.structure import Ints
 __all__ = ["Histories", "histories"]
 
 MOST_ARCS = 2_000_000
-State = tuple[tuple[int, ...], tuple[int, ...]]  # the last labels, and a memory for each rule
+State = tuple[tuple[int, ...], tuple[int, ...]]  # the last labels, and the memory of each rule
 
 
 class Histories(NamedTuple):
@@ -29,21 +29,21 @@ class Histories(NamedTuple):
     the patterns of each order, and a last entry that is 0.
     """
 
-    label: Ints  # (Q,) the last label; 0 for the beginning
+    label: Ints  # (Q,) the last label; 0 for the initial state
     accepting: Ints  # (Q,) whether a segmentation may end here
-    arcs_in: Ints  # (Q, most) arcs that lead to a state; padded with the number of arcs
-    source: Ints  # (arcs,) the state that an arc leaves
-    scores: Ints  # (arcs, order) entries whose sum is the score of an arc
+    arcs_in: Ints  # (Q, most) incoming arcs of each state, padded with the number of arcs
+    source: Ints  # (arcs,) state at the start of each arc
+    scores: Ints  # (arcs, order) indices of the entries that sum to its score
 
 
 @lru_cache(maxsize=64)
 def histories(Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, ...]) -> Histories:
     """Build the automaton."""
-    least = Y * max(Y - 1, 1) ** order if not rules else 0  # known before any of it is built
+    least = Y * max(Y - 1, 1) ** order if not rules else 0  # minimum number of arcs
     begin: State = ((), tuple(0 for _ in rules))
     number = {begin: 0}
     queue, arcs = [begin], []
-    for state in queue:  # grows while it is walked
+    for state in queue:  # grows during the iteration
         for y, after in _steps(state, Y, order, same_label_adjacent, rules):
             if after not in number:
                 number[after] = len(queue)
@@ -85,10 +85,10 @@ def _remember(rule: Rule, known: int, y: int) -> int:
     name, labels = rule
     if y not in labels:
         return known
-    if name == "ordered":  # the memory is the place of the last of these labels
+    if name == "ordered":  # the memory is the index of the last of these labels
         place = labels.index(y)
         return place if place >= known else -1
-    return -1 if known else 1  # how often the label has occurred
+    return -1 if known else 1  # the memory is 1 once the label has occurred
 
 
 def _accepts(memory: tuple[int, ...], rules: tuple[Rule, ...]) -> bool:

@@ -19,7 +19,7 @@ from caesura.neural.structure import Ints
 __all__ = ["Found", "Graphs", "NoPath", "best_means"]
 
 Labelled = tuple[int, int, int]  # start, end, label
-Found = tuple[list[int], float]  # a path: rows of the batch, and its score
+Found = tuple[list[int], float]  # a path: indices of its spans in the batch, and its score
 
 
 class Graphs:
@@ -183,7 +183,7 @@ class _Part:
         mine: npt.NDArray[np.bool_],
     ) -> None:
         self.mine = mine
-        self.owner = np.flatnonzero(mine[rows[:, 0]])  # of each span here
+        self.owner = np.flatnonzero(mine[rows[:, 0]])  # index in the batch of each span
         Y = len(transition)
         start = end = np.zeros(Y)
         labels = rows[self.owner, 3]
@@ -204,7 +204,7 @@ class _Part:
 
     def paths(self, found: list[list[SpanGraphsPath]]) -> list[list[Found]]:
         """Return paths with the span indices of the batch."""
-        own = self.owner  # many, of which paths have few
+        own = self.owner  # a large array, of which paths need few entries
         return [[(own[one.spans].tolist(), one.score) for one in some] for some in found]
 
 
@@ -212,7 +212,7 @@ def _product(transition: Any, rules: tuple[Rule, ...]) -> tuple[Ints, Any, Any, 
     """Return the label of each product state, and the scores of pairs, starts and ends."""
     machine = histories(len(transition), 1, True, rules)
     order = np.argsort(machine.label[1:], kind="stable")
-    place = np.zeros(len(order) + 1, np.int64)  # state of the automaton -> place; 0 is the start
+    place = np.zeros(len(order) + 1, np.int64)  # state -> index; 0 is the initial state
     place[order + 1] = np.arange(len(order))
     target = np.zeros(len(machine.source), np.int64)
     for state, arcs in enumerate(machine.arcs_in):

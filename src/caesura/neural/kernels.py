@@ -112,8 +112,8 @@ class _LogPartition(torch.autograd.Function):
         (grad,), inputs = grads, ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True: second derivatives are needed
             return None, None, *_again(lattice.log_partition, ctx, inputs, (grad,))
-        counts, ctx.counts = ctx.counts, None  # handed over once, see _scaled
-        if counts is not None and bool((grad == grad[:1]).all()):  # as with the sum or the mean
+        counts, ctx.counts = ctx.counts, None  # drops the reference, see _scaled
+        if counts is not None and bool((grad == grad[:1]).all()):  # as for a sum or a mean
             return None, None, *_scaled(counts, float(grad[0]) if len(grad) else 1.0)
         weights = grad.detach().cpu().double().numpy()
         found = asked(batch_posterior, ctx.batch, weights=weights, n_threads=threads())
@@ -219,7 +219,7 @@ class _Loss(torch.autograd.Function):
 
         if torch.is_grad_enabled():
             return *nothing, *_again(plain, ctx, ctx.saved_tensors, grads)
-        counts, ctx.counts = ctx.counts, None  # handed over once, see _scaled
+        counts, ctx.counts = ctx.counts, None  # drops the reference, see _scaled
         if counts is None:
             counts = _Loss.computed(ctx, ctx.saved_tensors)[1]
         return *nothing, *_scaled(counts, float(grads[0]))
@@ -227,7 +227,7 @@ class _Loss(torch.autograd.Function):
 
 def _subtract(flat: Any, index: Ints, values: Any, name: str) -> None:
     """Compute flat[index] -= values."""
-    if name in _COUNTS:  # small, and an entry may occur many times
+    if name in _COUNTS:  # small arrays, in which an index may be repeated
         flat -= np.bincount(index, weights=values, minlength=len(flat)).astype(flat.dtype)
     else:
         flat[index] -= values.astype(flat.dtype)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 WRONG = "NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, or -inf to forbid"
-BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # scores that depend on places
+BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # position-dependent scores
 
 
 def logsum(x: Tensor, dim: int) -> Tensor:
@@ -76,12 +76,12 @@ def log_partition(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
         entered.append(logsum(through[:, into], -1))  # the last arc is the padding of arcs_in
         longest = min(L, e)
         before = torch.stack(entered[e - longest :][::-1], 1)  # (B, longest, Q) by length
-        # segments[e - 1 - l, l]: one step back in t for one step in l
+        # A segment of length l + 1 that ends at e starts at e - 1 - l.
         places = range(e - 1, e - 1 - longest, -1)
         own = torch.stack([of_state[:, t, length] for length, t in enumerate(places)], 1)
         alpha.append(logsum(before + own, 1))
     found = _ended(structure, scores, torch.stack(alpha, 1), label, moved(machine.accepting))
-    if found.requires_grad and not found.is_meta:  # counts of nothing would be no counts
+    if found.requires_grad and not found.is_meta:  # expected counts need a possible segmentation
         for b in torch.isneginf(found.detach()).nonzero()[:1, 0].tolist():
             require_possible(False, b, "batch")
     return found
@@ -95,7 +95,7 @@ def _ended(
     last = alpha.gather(1, lengths[:, None, None].expand(-1, 1, alpha.shape[2]))[:, 0]  # (B, Q)
     leave = scores["end"][label] if "end" in scores else torch.zeros_like(last[0])
     first = torch.zeros_like(leave, dtype=torch.bool)
-    first[0] = True  # the beginning has no label, and so no score of the last label
+    first[0] = True  # the initial state has no label, and so no end score
     leave = torch.where(first, torch.zeros_like(leave), leave)
     leave = leave.masked_fill(accept == 0, -torch.inf)
     return logsum(last + leave, 1)
@@ -117,7 +117,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     longest = min(int(structure.bounds.max()), max(T, 1))
     L = scores["segments"].shape[2] if "segments" in scores else longest
 
-    def clean(name: str) -> Tensor:  # padding may hold anything, NaN included
+    def clean(name: str) -> Tensor:  # padding may contain anything, including NaN
         pad = np.arange(T) >= structure.lengths[:, None]
         mask = torch.from_numpy(pad).to(given.device)[..., None]
         return scores[name].masked_fill(mask, 0.0)
@@ -200,7 +200,7 @@ def barred_segments(structure: Structure, L: int) -> Any:
     barred = np.repeat(_outside(structure, L)[..., None], Y, 3)
     barred |= np.arange(L)[:, None] >= structure.bounds
 
-    def any_inside(marks: Any) -> Any:  # (B, T + L, ...) -> whether [t, t + l] holds a mark
+    def any_inside(marks: Any) -> Any:  # (B, T + L, ...) -> whether [t, t + l] contains a mark
         found = [marks[:, :T]]
         for length in range(1, L):
             found.append(found[-1] | marks[:, length : length + T])
@@ -213,7 +213,7 @@ def barred_segments(structure: Structure, L: int) -> Any:
         marks = np.pad(structure.boundaries, ((0, 0), (0, L + 1)))
         marks[:, 0] = 0
         marks[np.arange(T + L + 1) >= structure.lengths[:, None]] = 0
-        barred |= (marks[:, :T, None] < 0)[..., None]  # may not start here
+        barred |= (marks[:, :T, None] < 0)[..., None]  # no segment may start here
         ends = np.stack([marks[:, 1 + k : 1 + k + T] for k in range(L)], 2)
         barred |= (ends < 0)[..., None]
         crossed = any_inside(np.concatenate([np.zeros((B, 1), bool), marks[:, 1:] > 0], 1)[:, 1:])

@@ -22,7 +22,7 @@ __all__ = ["Given", "Network", "answers", "check_device", "threads", "token_feat
 
 BATCH = 32  # sequences predicted at a time
 T = TypeVar("T")
-Given = tuple[Tensor, list[int], Tensor | None]  # vectors of tokens, lengths, scores of features
+Given = tuple[Tensor, list[int], Tensor | None]  # token vectors, lengths, scores of features
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class PathScores:
         self.linear, self.vectors, self.extra = linear, vectors, extra
         if vectors is None:
             self.shared = representation.shared(states, linear)
-            # sums before each boundary, (B, T + 1, Y)
+            # (B, T + 1, Y) sums over the tokens before each boundary
             self.before = functional.pad(self.shared.tokens.cumsum(1), (0, 0, 1, 0))
 
     def at(self, rows: Ints) -> Tensor:

@@ -45,9 +45,9 @@ T = TypeVar("T")
 class _Some(NamedTuple):
     """Some sequences with their network outputs."""
 
-    first: int  # the index of the first in X, where they are in order
-    given: Any  # vectors of tokens, lengths, scores of features
-    rules: dict[str, Any]  # what a filtered model must keep, as an argument by name
+    first: int  # index in X of the first sequence, if they are in order
+    given: Any  # token vectors, lengths, scores of features
+    rules: dict[str, Any]  # constraints for a filtered model, as a keyword argument
 
 
 class Predictor(Model):
@@ -64,7 +64,7 @@ class Predictor(Model):
     def __sklearn_is_fitted__(self) -> bool:
         return self._network is not None
 
-    # -- the ways to an answer -------------------------------------------------------------------
+    # -- evaluation in batches ---------------------------------------------------------------------
 
     def _each(
         self,
@@ -197,7 +197,7 @@ class Predictor(Model):
         -------
         list of list of str
         """
-        to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
+        to_tags([], scheme, 0, self.outside)  # raises if the scheme is unknown
         documents = [one for _, some in chunks(X, self.tokeniser_) for one in some]
         found = self.predict(documents, constraints)
         return [
@@ -267,7 +267,8 @@ class Predictor(Model):
         """
         whole("n", n, 1, MOST)
         given = whole("seed", self.random_state if seed is None else seed, 0)
-        # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
+        # The engine adds i to the seed. Hashing first keeps nearby seeds from giving the same
+        # draws, shifted by some i.
         start = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
         head, constraints = self._head, nonempty_constraints(constraints, X)
         out: list[list[list[Segment]]] = []

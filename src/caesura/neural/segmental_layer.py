@@ -116,7 +116,7 @@ class SegmentalLayer(torch.nn.Module):
         """Return the arguments shown in the repr of a network."""
         return f"n_labels={self.n_labels}, max_length={self.max_length}, order={self.order}"
 
-    # -- questions -----------------------------------------------------------------------------
+    # -- inference -----------------------------------------------------------------------------
 
     def log_partition(
         self, scores: Tensor, lengths: Any = None, constraints: Any = None, **parts: Any
@@ -314,7 +314,7 @@ class SegmentalLayer(torch.nn.Module):
         ends = found.sequences.tolist()
         return [[found.segments(i) for i in range(low, high)] for low, high in pairwise(ends)]
 
-    # -- what the layers differ in ---------------------------------------------------------------
+    # -- methods of subclasses -----------------------------------------------------------------
 
     def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any

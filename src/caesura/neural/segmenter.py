@@ -251,7 +251,7 @@ class NeuralSegmenter(Answers):
             )
             return segment_counts(development[1], found, self.outside).f1
 
-        own = ("verbose", "device", "n_threads", "decoder")  # that the result does not depend on
+        own = ("verbose", "device", "n_threads", "decoder")  # these do not affect the result
         shown = {k: v for k, v in self.get_params().items() if k not in own}
         settings = repr((shown, None if development is None else development[1]))
         names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
@@ -270,7 +270,7 @@ class NeuralSegmenter(Answers):
         self.take_network(network, labels)
         self.history_, self.status_, self.calibration_ = run.history, status, None
         self.graph_sizes_ = run.sizes
-        self._order = ()  # an earlier fit may have had others
+        self._order = ()  # discards the order of an earlier fit
         self._order = self._first_seen(gold)
         return self
 

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Ints = npt.NDArray[np.int64]
-MOST_PATTERNS = 20_000_000  # with gradients and the moments of Adam 16 bytes each
+MOST_PATTERNS = 20_000_000  # 16 bytes each, with the gradient and the moments of Adam
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Structure:
     """Lengths, bounds and constraints of a batch, separate from the score tensors."""
 
     lengths: Ints  # (B,)
-    T: int  # tokens of the longest sequence with padding
-    Y: int  # labels
+    T: int  # padded length of the sequences
+    Y: int  # number of labels
     max_length: int | tuple[int | None, ...] | None = None
     order: int = 1
     same_label_adjacent: bool = True
-    spans: Ints | None = None  # (n, 4) sequence, start, end, label of segments with a score
-    forbidden: Ints = field(default_factory=lambda: np.zeros((0, 4), np.int64))  # (m, 4) likewise
+    spans: Ints | None = None  # (n, 4) sequence, start, end, label of scored segments
+    forbidden: Ints = field(default_factory=lambda: np.zeros((0, 4), np.int64))  # (m, 4)
     allowed: npt.NDArray[np.bool_] | None = None  # (B, T, Y)
     boundaries: npt.NDArray[np.int8] | None = None  # (B, T) as in caesura.inference.batch.Batch
     rules: tuple[Rule, ...] = ()

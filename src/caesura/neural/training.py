@@ -42,12 +42,12 @@ class Schedule:
 
     epochs: int = 20
     batch_size: int = 8
-    rate: float = 1e-3  # of everything but a transformer
-    encoder_rate: float = 2e-5  # of a transformer
-    warm_up: float = 0.1  # share of all steps in which rates rise
-    clip: float = 5.0  # largest norm of a gradient; 0 for any
+    rate: float = 1e-3  # learning rate, except for a transformer
+    encoder_rate: float = 2e-5  # learning rate of a transformer
+    warm_up: float = 0.1  # share of the steps in which the rates rise
+    clip: float = 5.0  # maximum norm of gradients; 0 for no limit
     weight_decay: float = 0.0
-    patience: int | None = None  # epochs without a better score on development data
+    patience: int | None = None  # maximum epochs without a better score on development data
     seed: int = 0
 
 
@@ -56,7 +56,7 @@ class Data(NamedTuple):
 
     documents: Sequence[Document]
     gold: Sequence[Target]
-    weights: Sequence[float] | None = None  # how much each sequence counts
+    weights: Sequence[float] | None = None  # weight of each sequence
 
     def of(self, some: Sequence[int]) -> Data:
         """Return some of the sequences."""
@@ -74,7 +74,7 @@ class Run:
     seconds: float = 0.0
     history: list[Progress] = field(default_factory=list)
     best: Arrays = field(default_factory=dict)
-    sizes: list[tuple[float, float]] = field(default_factory=list)  # of the graphs of a filter
+    sizes: list[tuple[float, float]] = field(default_factory=list)  # (spans, arcs) of the graphs
 
 
 def batches(
@@ -82,7 +82,7 @@ def batches(
 ) -> Iterator[list[int]]:
     """Yield mini-batches of sequences with similar lengths, in random order."""
     order = generator.permutation(len(lengths))
-    pool = 50 * size  # similar lengths, but not the same neighbours in each epoch
+    pool = 50 * size  # sequences of similar length, but in other batches in each epoch
     groups = []
     for i in range(0, len(order), pool):
         part = sorted(order[i : i + pool].tolist(), key=lambda k: lengths[k])
@@ -152,7 +152,7 @@ def _epochs(
             Progress(run.epoch, objective, math.nan, rate, run.epoch, n, run.seconds, found)
         )
         keep()
-        asked = [callback(run.history[-1]) for callback in callbacks]  # all of them, also after one
+        asked = [callback(run.history[-1]) for callback in callbacks]  # all of them are called
         if any(asked):
             return "callback"
         patience = schedule.patience
@@ -231,7 +231,7 @@ def _optimiser(network: Network, schedule: Schedule) -> torch.optim.Optimizer:
         [group for group in groups if group["params"]],
         lr=schedule.rate,
         weight_decay=schedule.weight_decay,
-        fused=trained[0].device.type == "cpu" or None,  # a step in one pass over the weights
+        fused=trained[0].device.type == "cpu" or None,  # updates the weights in a single pass
     )
 
 

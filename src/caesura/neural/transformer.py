@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         most = int(getattr(self.model.config, "max_position_embeddings", 512)) - 2
         places = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
         first = getattr(places, "padding_idx", None)
-        if first is not None:  # RoBERTa counts places from there
+        if first is not None:  # RoBERTa numbers positions from there
             most -= first + 1
         most = min(most, int(self.tokeniser.model_max_length) - 2)
         self.window = most if window is None else min(window, most)
@@ -58,7 +58,7 @@ class Transformer(nn.Module):
     def forward(self, sentences: Sequence[Sequence[str]], T: int) -> Tensor:
         """Return the vectors of words, (B, T, H)."""
         pieces = [self._pieces(words) for words in sentences]
-        windows: list[tuple[int, int, int]] = []  # sentence, first and last sub-token
+        windows: list[tuple[int, int, int]] = []  # sentence, start and end in sub-tokens
         for b, (ids, _) in enumerate(pieces):
             step = max(1, self.window // 2)
             starts = range(0, max(1, len(ids) - self.window + step), step)
@@ -93,7 +93,7 @@ class Transformer(nn.Module):
             unknown = self.tokeniser.unk_token_id or 0
             for t in range(len(words)):
                 firsts.append(len(ids))
-                ids += by_word.get(t) or [unknown]  # a word may have no sub-token at all
+                ids += by_word.get(t) or [unknown]  # a word may have no sub-tokens
         return ids, firsts
 
     def _hidden(self, windows: list[list[int]]) -> Tensor:

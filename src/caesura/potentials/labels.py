@@ -32,7 +32,7 @@ class LabelIndex:
         self.length = length
         self.labels = labels
         self._index = {name: y for y, name in enumerate(labels)}
-        self._histories: dict[tuple[int, ...], int] = {}  # labels of a history -> target
+        self._histories: dict[tuple[int, ...], int] = {}  # history -> target
 
     def label_index(self, label: Label, argument: str = "label") -> int:
         """Return the index of a label given by name or index; errors name the argument.

@@ -14,7 +14,7 @@ __all__ = ["OPEN_END", "OPEN_START", "Parts"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice/lattice.hpp has the same
+OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags, as in cpp/lattice/lattice.hpp
 
 
 class Parts(NamedTuple):
@@ -24,11 +24,11 @@ class Parts(NamedTuple):
     or the number of a label history.
     """
 
-    spans: Floats | None  # (T, L, Y), None: never used
-    bounds: Ints  # (Y,) longest segments, 0 for no bound
+    spans: Floats | None  # (T, L, Y); None if it was never used
+    bounds: Ints  # (Y,) longest segments; 0 for no bound
     added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]]
-    # starts, ends, targets, scores and flags of potentials, some at a time
+    # chunks of added potentials: starts, ends, targets, scores and flags
     edges: list[tuple[int, int, int, float]]  # position, previous, label, score
-    patterns: list[tuple[int, float, int, int]]  # target, score, start, end (-1: any)
-    histories: dict[tuple[int, ...], int]  # labels of a history -> target
+    patterns: list[tuple[int, float, int, int]]  # target, score, start, end (-1 for any)
+    histories: dict[tuple[int, ...], int]  # history -> target
     constraints: Constraints

@@ -87,7 +87,7 @@ class Potentials(ScoreArrays):
 
         self._added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]] = []
         self._edges: list[tuple[int, int, int, float]] = []  # position, previous, label, score
-        # target, score, start, end (-1: any)
+        # target, score, start, end (-1 for any)
         self._patterns: list[tuple[int, float, int, int]] = []
         self._constraints = Constraints(np.zeros(T + 1, np.uint8), Y)
 
@@ -308,7 +308,7 @@ class Potentials(ScoreArrays):
         >>> print(f"{math.exp(constrained - free):.4f}")  # 36 of 54 segmentations
         0.6667
         """
-        changed = self._constraints.copy()  # all of it or nothing
+        changed = self._constraints.copy()  # an error leaves the constraints unchanged
         for segment in required:
             changed.require(*self.segment_index(segment, "required"))
         changed.forbidden += [self.segment_index(segment, "forbidden") for segment in forbidden]
@@ -361,7 +361,7 @@ class Potentials(ScoreArrays):
         return self.length
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_problem": None}  # it is made again when it is needed
+        return {**self.__dict__, "_problem": None}  # rebuilt on demand
 
     def __repr__(self) -> str:
         return text_summary(self)

@@ -24,8 +24,8 @@ from operator import itemgetter
 __all__ = ["WordIndex", "folded", "words_of"]
 
 _WORD = re.compile(r"\w+")
-MOST_TEXTS = 500  # words of more entries than this are looked at only if no other word is shared
-MOST_LOOKS = 10_000  # entries that are looked at for common words, the rarest of these words first
+MOST_TEXTS = 500  # words in more entries are used only if no rarer word is shared
+MOST_LOOKS = 10_000  # maximum number of entries examined for such words, rarest word first
 
 
 def words_of(text: str) -> list[str]:
@@ -68,11 +68,11 @@ class WordIndex:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._size = 0
-        self._numbers: dict[frozenset[str], int] = {}  # of the entry with these words
-        self._words: list[list[str]] = []  # of each entry
-        self._texts: list[list[int]] = []  # of each entry, in the order of adding
-        self._entries: defaultdict[str, list[int]] = defaultdict(list)  # of each word
-        self._counts: defaultdict[str, int] = defaultdict(int)  # of texts with each word
+        self._numbers: dict[frozenset[str], int] = {}  # words of an entry -> its number
+        self._words: list[list[str]] = []  # words of each entry
+        self._texts: list[list[int]] = []  # numbers of the texts of each entry, in order
+        self._entries: defaultdict[str, list[int]] = defaultdict(list)  # word -> entries
+        self._counts: defaultdict[str, int] = defaultdict(int)  # word -> number of texts
         for text in texts:
             self.add(text)
 

@@ -21,8 +21,8 @@ from caesura.records.sql import quoted
 
 __all__ = ["is_table", "stored_values"]
 
-LOADED = {"row_id", "review"}  # columns by which a table that `load` wrote is known
-FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx")  # one table in each
+LOADED = {"row_id", "review"}  # columns that identify a table written by `load`
+FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx")  # formats with a single table
 
 
 def stored_values(place: str | os.PathLike[str], table: str, column: str) -> list[str]:
@@ -56,7 +56,7 @@ def stored_values(place: str | os.PathLike[str], table: str, column: str) -> lis
         return sorted({str(value) for value in found if value is not None and value != ""})
     except CaesuraError:
         raise
-    except Exception as error:  # each database has exceptions of its own
+    except Exception as error:  # each database has its own exceptions
         said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
         shown = str(sink_for(name)) if "://" in name else name
         what = f"a table {table!r} with a column {column!r}"
@@ -129,7 +129,7 @@ def _by_duckdb(name: str, table: str, column: str) -> Iterable[Any]:
 def _by_sqlite(name: str, table: str, column: str) -> Iterable[Any]:
     connection = sqlite3.connect(f"{Path(name).resolve().as_uri()}?mode=ro", uri=True)
     try:
-        # A column that is not there would be a text in double quotes to SQLite.
+        # In double quotes, SQLite takes the name of a missing column for a string.
         found = connection.execute("SELECT name FROM pragma_table_info(?)", [table]).fetchall()
         columns = [one for (one,) in found]
         if column.lower() not in map(str.lower, columns):

@@ -12,8 +12,8 @@ __all__ = ["SEEDS", "Extracted", "Source", "TableRow", "consolidated"]
 
 SEEDS = "seeds"  # the source name of seed rows
 RELIABLE = 0.9  # probability that a page is right about a value
-ALIKE = 90.0  # percent; keys that are as similar may be one, if another column agrees
-SHORTEST = 6  # letters of keys that may be misspelt
+ALIKE = 90.0  # similarity in percent from which two keys may be one, if another column agrees
+SHORTEST = 6  # minimum length of such keys
 
 
 class Source(NamedTuple):
@@ -37,7 +37,7 @@ class Extracted(NamedTuple):
     """The values extracted from one item."""
 
     values: Mapping[str, str]
-    chances: Mapping[str, float]  # the probability of each value
+    chances: Mapping[str, float]  # column -> probability of its value
     source: Source
 
 
@@ -82,7 +82,7 @@ def consolidated(
     """
     groups = _grouped(list(found), columns)
     rows = [_merged(group, columns) for group in groups]
-    least = min(2, len(columns))  # values of a row; the key alone is not informative
+    least = min(2, len(columns))  # values in a row; the key alone is not informative
     kept = [row for row in rows if row.confidence >= min_confidence and len(row.values) >= least]
     return sorted(kept, key=lambda row: _rank(row, columns))
 
@@ -101,7 +101,7 @@ def _grouped(found: list[Extracted], columns: Sequence[str]) -> list[list[Extrac
         if key:
             groups.setdefault(key, []).append(one)
     keys = sorted(groups, key=lambda key: (-len(groups[key]), key))
-    joined: list[str] = []  # representatives of merged spellings
+    joined: list[str] = []  # keys that stand for several spellings
     for key in keys:
         twin = next((k for k in joined if _same(k, key, groups, columns)), None)
         if twin is None:

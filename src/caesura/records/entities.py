@@ -43,9 +43,9 @@ class Schema(NamedTuple):
     'papers'
     """
 
-    table: str  # of the entities
-    many: Mapping[str, str] = {}  # field -> table of things of which an entity has several
-    one: Mapping[str, str] = {}  # field -> table of things of which it has one
+    table: str  # the table of the entities
+    many: Mapping[str, str] = {}  # field -> table, for things of which an entity has several
+    one: Mapping[str, str] = {}  # field -> table, for things of which it has one
 
 
 class Stored(NamedTuple):
@@ -57,9 +57,9 @@ class Stored(NamedTuple):
     7
     """
 
-    mentions: int  # texts that are now in the table of mentions
-    new: int  # entities that were not there before
-    linked: int  # mentions of entities that were there, or that an earlier text has brought
+    mentions: int  # number of texts in the table of mentions
+    new: int  # number of new entities
+    linked: int  # number of mentions of existing entities, or of those that an earlier text created
 
 
 def split_names(text: str) -> list[str]:
@@ -75,7 +75,7 @@ def split_names(text: str) -> list[str]:
     names: list[str] = []
     for part in _AND.split(text):
         for piece in filter(None, (piece.strip() for piece in part.split(","))):
-            # "Codd, E. F.": initials belong to the surname before them.
+            # "Codd, E. F.": initials belong to the preceding surname.
             if names and _INITIALS.fullmatch(piece) and " " not in names[-1].strip():
                 names[-1] = f"{names[-1]}, {piece}"
             else:
@@ -153,7 +153,7 @@ def store_entities(
             store.write(known)
             connection.commit()
         except BaseException:
-            with contextlib.suppress(Exception):  # what went wrong first counts
+            with contextlib.suppress(Exception):  # the first error is the one to raise
                 connection.rollback()
             raise
     return result
@@ -162,9 +162,9 @@ def store_entities(
 class _Mention(NamedTuple):
     text: str
     fields: dict[str, str]
-    entity: int  # the place of its entity
-    probability: float  # of the segmentation
-    log_odds: float  # of the link, 0 for an entity of its own
+    entity: int  # index of its entity
+    probability: float  # probability of the segmentation
+    log_odds: float  # log-odds of the link; 0 for a new entity
 
 
 class _Known:
@@ -232,7 +232,7 @@ class _Store:
             raise InvalidInput(message("connection", self.connection, expected, remedy))
         try:
             self._run("BEGIN TRANSACTION")
-        except Exception as error:  # each database has exceptions of its own
+        except Exception as error:  # each database has its own exceptions
             if "transaction" not in str(error) or known_reason(error):
                 raise
             expected = "one without an open transaction"

@@ -30,7 +30,7 @@ __all__ = [
 ]
 __all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
 
-Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its text, or what is wrong
+Raw = Mapping[str, Any] | str | InvalidInput  # the values or the text of a record, or its error
 
 
 def checked(records: Iterator[Any]) -> Iterator[Raw]:
@@ -153,7 +153,7 @@ def json_records(source: Source) -> Iterator[Raw]:
             continue
         if not line.strip():
             continue
-        try:  # orjson reads whole numbers beyond 64 bits as floats, which would lose digits
+        try:  # orjson reads integers beyond 64 bits as floats, which would lose digits
             found = _exact(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
         except (ValueError, RecursionError) as error:
             yield source.error(number, f"got invalid JSON ({error}); give an object on a line")

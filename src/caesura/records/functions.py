@@ -59,7 +59,7 @@ def register(
     """
     duckdb = duckdb_module("register")
     pa = pyarrow_module("register")
-    if not hasattr(connection, "remove_function"):  # sqlite3 has the other one
+    if not hasattr(connection, "remove_function"):  # sqlite3 connections lack it
         expected = "a connection of duckdb"
         raise InvalidInput(message("connection", connection, expected, "pass duckdb.connect(...)"))
     check_threshold(threshold)
@@ -77,10 +77,10 @@ def register(
         ]
         return pa.array(rows, _type(pa, layout))
 
-    with contextlib.suppress(duckdb.Error):  # there is none of this name
+    with contextlib.suppress(duckdb.Error):  # no function has this name yet
         connection.remove_function(name)
     try:
-        create: Any = connection.create_function  # its types know no names of kinds
+        create: Any = connection.create_function  # its stubs do not accept names of types
         create(name, segment, ["VARCHAR"], kind, type="arrow", null_handling="special")
     except duckdb.Error as error:
         if known_reason(error):

@@ -47,27 +47,27 @@ __all__ = [
     "surveyed",
 ]
 
-PEEK = 1000  # records in which columns are looked for where there is only one reading
-KEPT = 5  # errors about records that were left out
+PEEK = 1000  # records examined for columns if the input can be read only once
+KEPT = 5  # stored errors of skipped records
 
 
 class Reading(NamedTuple):
     """The reading options of an input."""
 
-    text: str | None = None  # the column with the text
+    text: str | None = None  # the text column
     id: str | None = None  # the column that identifies a record
-    carry: Sequence[str] | None = None  # the other columns to keep; None: all
-    format: str | None = None  # text, csv, jsonl, parquet or xlsx; None: by the name
+    carry: Sequence[str] | None = None  # other columns to keep; None for all
+    format: str | None = None  # text, csv, jsonl, parquet or xlsx; None to detect it from the name
     encoding: str = "utf-8"
-    name: str | None = None  # of the input, in identities of rows
-    skip: bool = False  # whether records that cannot be read are left out
-    separator: str | None = None  # between the cells of text tables; None: detected
+    name: str | None = None  # name of the input in row ids
+    skip: bool = False  # whether unreadable records are skipped
+    separator: str | None = None  # cell separator of text tables; None to detect it
 
 
 class Entry(NamedTuple):
     """A record of an input."""
 
-    id: str  # its number from 1, or the value of the id column
+    id: str  # the number of the record, from 1, or its value in the id column
     text: str
     carried: Mapping[str, Any]
 
@@ -103,8 +103,8 @@ class Input:
         self.name = storable(name)
         self.total, self.once, self.reading = total, once, reading
         self._records = records
-        self.first = 1  # the number of the first record
-        self.kept = KEPT  # errors
+        self.first = 1  # number of the first record
+        self.kept = KEPT  # maximum number of stored errors
         self.skipped: list[InvalidInput] = []
         self.n_skipped = 0
         self.damaged: str | None = None  # why the rest of the input could not be read
@@ -167,7 +167,7 @@ class _Seen:
     """The columns of records and the kinds of their values."""
 
     def __init__(self, kinds: Mapping[str, Kind] | None) -> None:
-        self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None: nothing yet
+        self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None if no value was seen
         self.known = bool(kinds)
         self.first: list[Mapping[str, Any]] = []
         self.plain = 0
@@ -240,7 +240,7 @@ def input_of(source: Any, reading: Reading) -> Input:
     if isinstance(source, str | os.PathLike):
         return _of_file(source, reading)
     name = reading.name or "data"
-    if type(source).__name__ == "LazyFrame":  # of polars
+    if type(source).__name__ == "LazyFrame":  # Polars
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = arrow_of(source)
@@ -329,15 +329,15 @@ def _parquet_records(path: str) -> Found:
     return records, total, kinds
 
 
-# ---- pieces of inputs ----------------------------------------------------------------------------
+# ---- surveys of pieces ---------------------------------------------------------------------------
 
 
 class Survey(NamedTuple):
     """The properties of all pieces of an input, needed before loading."""
 
-    records: int = 0  # with those that cannot be read
-    kinds: dict[str, Kind | None] = {}  # of columns; None: they have no values  # noqa: RUF012
-    text: str | None = None  # the column with the text
+    records: int = 0  # including unreadable ones
+    kinds: dict[str, Kind | None] = {}  # column -> kind; None without values  # noqa: RUF012
+    text: str | None = None  # the text column
     guessed: bool = False
 
     def joined(self, other: Survey) -> Survey:

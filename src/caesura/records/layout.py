@@ -44,7 +44,7 @@ LAST = (
     Column("model_name", "text"),
     Column("model_version", "text"),
 )
-LONGEST = 63  # bytes of a name: what PostgreSQL takes
+LONGEST = 63  # maximum bytes in a name, as in PostgreSQL
 _REPLACED = str.maketrans({"\0": "\ufffd"})
 
 
@@ -54,7 +54,7 @@ class Item(NamedTuple):
     record: str  # the number of the record in its input, from 1, or its id
     part: int  # the number of the string in its record, from 1
     text: str
-    carried: Mapping[str, Any]  # the other columns of the input, under their own names
+    carried: Mapping[str, Any]  # the other columns of the input, by their own names
 
 
 class Field(NamedTuple):
@@ -80,8 +80,8 @@ class Layout(NamedTuple):
     """The columns of a table."""
 
     table: Table
-    fields: dict[str, Field]  # of each label
-    carried: dict[str, Column]  # of each other column of the input
+    fields: dict[str, Field]  # label -> its columns
+    carried: dict[str, Column]  # other column of the input -> its column here
 
     @property
     def renamed(self) -> dict[str, str]:
@@ -276,7 +276,7 @@ def _fill(places: Mapping[str, _Lists], i: int, record: Record) -> str:
         )
         to = places[label]
         to.end[i] = end
-        if to.start[i] is None:  # the first of its label
+        if to.start[i] is None:  # the first segment with this label
             to.value[i], to.chance[i], to.start[i] = shown, chance, start
             if to.text is not None:
                 to.text[i] = storable(text)

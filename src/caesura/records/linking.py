@@ -49,7 +49,7 @@ __all__ = ["Link", "Linker", "ReadRecord"]
 
 Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
-PER_FIELD = 5  # similarities of each field
+PER_FIELD = 5  # number of similarities per field
 KNOTS = (0.4, 0.6, 0.8)  # similarities where the slope of the log-odds may change
 
 
@@ -63,9 +63,9 @@ class ReadRecord(NamedTuple):
     """
 
     fields: dict[str, str]
-    log_probability: float  # of the segmentation that was chosen
-    entity: int | None  # the number of the record that it matches, None for a new one
-    log_odds: float  # of the match, 0 for none
+    log_probability: float  # log-probability of the chosen segmentation
+    entity: int | None  # index of the matching record; None for a new one
+    log_odds: float  # log-odds of the match; 0 without one
 
 
 class Linker:
@@ -168,7 +168,7 @@ class Linker:
             self.weights_ = logistic(X, right, self.c2)
         return self
 
-    # -- questions ----------------------------------------------------------------------------
+    # -- inference ----------------------------------------------------------------------------
 
     def log_odds(self, record: Fields, other: Fields) -> float:
         """Return the log-odds that two records refer to the same entity."""
@@ -309,7 +309,7 @@ class Linker:
         index = WordIndex(record.whole for record in (mine if theirs is None else theirs))
         pairs = set()
         for i, record in enumerate(mine):
-            more = self.candidates + (theirs is None)  # a record is nearest to itself
+            more = self.candidates + (theirs is None)  # each record is nearest to itself
             for j, _ in index.nearest(record.whole, more):
                 if theirs is not None:
                     pairs.add((i, j))
@@ -338,7 +338,7 @@ class Linker:
         return np.hstack([X, *(np.maximum(0.0, X[:, graded] - knot) for knot in KNOTS)])
 
 
-# ---- records as compared -------------------------------------------------------------------------
+# ---- records prepared for comparison -------------------------------------------------------------
 
 
 class _Prepared(NamedTuple):

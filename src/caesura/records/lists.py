@@ -30,10 +30,10 @@ from caesura.records.seeding import OUTSIDE, Known, Labels, Row, folded, labels_
 
 __all__ = ["ListTable", "Round", "read_seeds", "table_from_lists"]
 
-ADDED = ("confidence", "sources", "alternatives")  # columns of the output
-FEWEST = 2  # items of a list that known rows must match before it is used
-RELIABLE = 0.7  # confidence of values that are matched in the next round
-MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at most once
+ADDED = ("confidence", "sources", "alternatives")  # columns that the output adds
+FEWEST = 2  # minimum number of items that known rows must match for a list to be used
+RELIABLE = 0.7  # minimum confidence of values that are matched in the next round
+MOST_ONCE = 8  # with more columns, they are not constrained to occur at most once each
 
 
 class Round(NamedTuple):
@@ -217,7 +217,7 @@ def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
     return header, rows
 
 
-# ---- a round -------------------------------------------------------------------------------------
+# ---- one round -----------------------------------------------------------------------------------
 
 
 def _values(rows: Sequence[Row]) -> set[tuple[tuple[str, str], ...]]:
@@ -272,10 +272,10 @@ def _extracted(one: ItemList, labels: Labels, key: str) -> list[Extracted]:
     chosen = sorted(labels.known)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # probabilities are not calibrated
+            warnings.simplefilter("ignore")  # such as about probabilities that are not calibrated
             model.fit([documents[i] for i in chosen], [labels.known[i] for i in chosen])
             records = model.set_normalisers(_normalisers(labels.columns)).extract(documents)
-    except CaesuraError:  # labels that contradict each other beyond repair
+    except CaesuraError:  # contradictory labels
         return []
     found = []
     for item, record in zip(one.items, records, strict=True):

@@ -27,12 +27,12 @@ class Progress(NamedTuple):
     6.0
     """
 
-    records: int  # of the input that are done, with those of earlier loads
-    total: int | None  # that the input has, at least roughly
-    rows: int  # that were written
+    records: int  # stored records of the input, including earlier loads
+    total: int | None  # number of records in the input, at least roughly
+    rows: int  # number of rows written
     seconds: float  # since the load began
-    skipped: int = 0  # records that were done before it began
-    text_column: str | None = None  # where the text is, if it was found by itself
+    skipped: int = 0  # records stored by earlier loads
+    text_column: str | None = None  # the text column, if it was detected
 
     @property
     def left(self) -> float | None:
@@ -107,8 +107,8 @@ class Run:
         )
         self.stored: Mark | None = None
         self.written = self.review = self.skipped = self.flagged = 0
-        self.done = 0  # records that are stored
-        self.repeated = 0  # strings with the identity of an earlier one
+        self.done = 0  # number of stored records
+        self.repeated = 0  # number of strings with the id of an earlier one
 
     def start(self, replace: bool) -> None:
         """Determine how much is stored, or delete it."""
@@ -167,7 +167,7 @@ class Run:
         """Count what was stored."""
         self.written += written
         self.done = mark.records
-        if self.given.reading.id is not None:  # numbers are never repeated
+        if self.given.reading.id is not None:  # otherwise ids are numbers, which never repeat
             self.repeated += offered - written
 
     def progress(self, seconds: float) -> Progress:

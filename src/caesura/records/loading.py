@@ -32,7 +32,7 @@ from caesura.records.versions import labels_of, model_of, version_of
 
 __all__ = ["Loaded", "Progress", "load"]
 
-BATCH = 5000  # records that are stored in one transaction
+BATCH = 5000  # records stored per transaction
 
 
 class Loaded(NamedTuple):
@@ -46,18 +46,18 @@ class Loaded(NamedTuple):
 
     into: str  # the target
     table: str
-    source: str  # the input, as rows name it
-    records: int  # of the input
-    rows: int  # that these records became, of this load and earlier ones
-    written: int  # of these, by this load
-    review: int  # of these, for a person to look at
+    source: str  # the name of the input in rows
+    records: int  # number of records in the input
+    rows: int  # rows of these records, from this and earlier loads
+    written: int  # those written by this load
+    review: int  # those flagged for review
     seconds: float
-    skipped: int = 0  # records that could not be read
-    stale: int = 0  # rows of earlier states of the input, which it no longer has
-    renamed: dict[str, str] = {}  # labels that are stored under another name  # noqa: RUF012
-    flagged: int = 0  # stored rows whose review flag has changed with the threshold
-    repeated: int = 0  # strings whose record has the id and the text of an earlier one
-    renamed_columns: dict[str, str] = {}  # columns of the input, likewise  # noqa: RUF012
+    skipped: int = 0  # unreadable records
+    stale: int = 0  # rows of earlier states of the input that it no longer contains
+    renamed: dict[str, str] = {}  # label -> stored name, if different  # noqa: RUF012
+    flagged: int = 0  # stored rows whose review flag changed with the threshold
+    repeated: int = 0  # strings with the id and the text of an earlier record
+    renamed_columns: dict[str, str] = {}  # input column -> stored name, likewise  # noqa: RUF012
 
 
 def load(

@@ -25,10 +25,10 @@ from caesura.records.sql import quoted
 __all__ = ["KnownValues", "Match"]
 
 Model = TypeVar("Model")
-PREFIX = "known "  # of the names of lexicons: a model may have others
-CANDIDATES = 10  # entries that are compared with a text
-THRESHOLDS = (0.6, 0.75, 0.9)  # of similarities, for features
-LONGEST = 12  # tokens of a segment that is compared with all entries
+PREFIX = "known "  # prefix of lexicon names, as a model may have other lexicons
+CANDIDATES = 10  # entries that are compared with each text
+THRESHOLDS = (0.6, 0.75, 0.9)  # similarity thresholds of features
+LONGEST = 12  # longest segment, in tokens, that is compared with all entries
 
 
 class Match(NamedTuple):
@@ -40,8 +40,8 @@ class Match(NamedTuple):
     'E. F. Codd'
     """
 
-    value: str  # as the database has it
-    similarity: float  # 1 where only case, punctuation and the order of words differ
+    value: str  # as stored in the database
+    similarity: float  # 1 if only case, punctuation and the order of words differ
 
 
 class KnownValues:
@@ -122,7 +122,7 @@ class KnownValues:
                 rows = connection.execute(query).fetchall()
             except CaesuraError:
                 raise
-            except Exception as error:  # each database has exceptions of its own
+            except Exception as error:  # each database has its own exceptions
                 if known_reason(error):
                     raise refusal("connection", connection, error) from error
                 expected = f"a table {table!r} with a column {column!r}"

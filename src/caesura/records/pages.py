@@ -26,9 +26,9 @@ from caesura.errors import InvalidInput, message
 __all__ = ["Item", "ItemList", "items_of", "read_pages"]
 
 LONGEST_ITEM = 60  # tokens; longer ones are prose, not list items
-LAYOUT, SOME = 0.9, 0.3  # share of the items with a token that is layout, or not rare
-DEEPEST = 100  # elements inside each other; deeper ones end at once, lists at twice the depth
-NONE = "-"  # where there is no tag
+LAYOUT, SOME = 0.9, 0.3  # tokens in this share of the items are layout, or at least not rare
+DEEPEST = 100  # maximum nesting of elements, doubled for lists; deeper ones are closed at once
+NONE = "-"  # stands for no tag
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"}
 _HIDDEN = {"script", "style", "template", "noscript", "head", "title", "textarea", "select", "svg"}
 _LISTS = {"ul", "ol", "menu", "dl", "table"}
@@ -40,7 +40,7 @@ _BLOCKS = {
     *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "html", "li"),
     *("main", "nav", "p", "pre", "section", "tbody", "tfoot", "thead", "tr"),
 }
-# What a tag that begins closes, if it is open inside the nearest of these.
+# Start tag -> tags that it closes, unless one of the second set was opened after them.
 _CLOSES = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -122,7 +122,7 @@ class _Reader(HTMLParser):
                 return
 
 
-# ---- pages ---------------------------------------------------------------------------------------
+# ---- reading of pages ----------------------------------------------------------------------------
 
 
 def read_pages(pages: Mapping[str, str] | Iterable[str | Path]) -> dict[str, str]:
@@ -235,7 +235,7 @@ def _cells(line: str) -> list[_Piece]:
     return [piece for i, part in numbered for piece in (_Piece(part, (f"td{i}",)), _Piece(" ", ()))]
 
 
-# ---- items ---------------------------------------------------------------------------------------
+# ---- items of lists ------------------------------------------------------------------------------
 
 
 class _Piece(NamedTuple):
@@ -340,7 +340,7 @@ def _pieces(node: _Node, tags: tuple[str, ...]) -> Iterator[_Piece]:
 def _document(pieces: list[_Piece]) -> Document | None:
     """Return the document of an item; None if it is empty or too long."""
     characters: list[str] = []
-    around: list[tuple[str, ...]] = []  # the tags around each character
+    around: list[tuple[str, ...]] = []  # tags around each character
     for piece in pieces:
         for character in piece.text:
             space = character.isspace() or character in "\u200b\ufeff"

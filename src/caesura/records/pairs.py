@@ -19,7 +19,7 @@ __all__ += ["probabilities", "spread", "strangers"]
 Pair = tuple[int, int]
 T = TypeVar("T", bound=Hashable)
 Floats = npt.NDArray[np.float64]
-STEPS = 30  # of Newton's method at most
+STEPS = 30  # maximum number of Newton steps
 
 
 class Link(NamedTuple):
@@ -48,9 +48,9 @@ class Distinct(Generic[T]):
 
     def __init__(self, values: Iterable[T]) -> None:
         known: dict[T, int] = {}
-        self.numbers = [known.setdefault(value, len(known)) for value in values]  # of each place
+        self.numbers = [known.setdefault(value, len(known)) for value in values]  # by place
         self.values = list(known)
-        self.places: list[list[int]] = [[] for _ in known]  # of each value
+        self.places: list[list[int]] = [[] for _ in known]  # the places of each value
         for place, number in enumerate(self.numbers):
             self.places[number].append(place)
 
@@ -111,7 +111,7 @@ def merged(
     [0, 0, 2]
     """
     group, members = list(range(count)), [[i] for i in range(count)]
-    between: list[dict[int, float]] = [{} for _ in range(count)]  # of groups: sums of scores
+    between: list[dict[int, float]] = [{} for _ in range(count)]  # between groups: sums of scores
     for (i, j), score in scores.items():
         times = 1 if sizes is None else sizes[i] * sizes[j]
         between[i][j] = between[i].get(j, 0.0) + times * score
@@ -121,7 +121,7 @@ def merged(
         if score <= 0.0 or a == b or between[a][b] <= 0.0:
             continue
         if len(members[a]) + len(between[a]) < len(members[b]) + len(between[b]):
-            a, b = b, a  # the smaller one moves
+            a, b = b, a  # the smaller group is merged into the larger
         for i in members[b]:
             group[i] = a
         members[a] += members[b]

@@ -18,7 +18,7 @@ class _Reason(NamedTuple):
     words: str
     expected: str
     remedy: str
-    of_files: bool = False  # whether only databases that are files mean this by the words
+    of_files: bool = False  # whether the words mean this only in databases that are files
 
 
 _REASONS = (
@@ -79,7 +79,7 @@ _OF_STATEMENTS = re.compile("no such|^(catalog|binder|parser) error", re.IGNOREC
 
 def _reason(error: BaseException) -> _Reason | None:
     said = str(error)
-    if _OF_STATEMENTS.search(said):  # which may quote any name
+    if _OF_STATEMENTS.search(said):  # errors of statements may quote any name
         return None
     of_files = _module(error) in _MODULES
     reasons = (one for one in _REASONS if of_files or not one.of_files)

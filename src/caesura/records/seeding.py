@@ -15,8 +15,8 @@ from caesura.records.pages import ItemList
 
 __all__ = ["OUTSIDE", "Known", "Labels", "Row", "folded", "labels_of"]
 
-Row = Mapping[str, str]  # column -> value; columns without a value are left out
-Span = tuple[int, int]  # of tokens
+Row = Mapping[str, str]  # column -> value, for the columns with a value
+Span = tuple[int, int]  # start and end in tokens
 OUTSIDE = "O"
 
 
@@ -24,7 +24,7 @@ class Labels(NamedTuple):
     """The labels that known rows give to a list."""
 
     known: dict[int, Partial]  # index of an item -> its partial labels
-    columns: tuple[str, ...]  # those that were found in the list
+    columns: tuple[str, ...]  # the columns found in the list
 
 
 def folded(text: str) -> str:

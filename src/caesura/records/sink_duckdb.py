@@ -44,7 +44,7 @@ TYPES = {
     "timestamp": "TIMESTAMP",
     "instant": "TIMESTAMPTZ",
 }
-MEMORY = "512MB"  # that DuckDB may use, mostly to keep what it has read; else nearly all
+MEMORY = "512MB"  # limit for DuckDB, mostly for its cache; otherwise it uses nearly all memory
 PAUSE = 0.1  # seconds between attempts to open a locked file
 _LOCKED = re.compile(r"Could not set lock|Conflicting lock", re.IGNORECASE)
 _VIEW = "caesura_batch"
@@ -133,7 +133,7 @@ class DuckDBSink:
             try:
                 return self._duckdb.connect(self.path, config={"memory_limit": MEMORY})
             except self._duckdb.Error as error:
-                if "different configuration" in str(error):  # this process has it open
+                if "different configuration" in str(error):  # this process already has it open
                     with self._naming():
                         return self._duckdb.connect(self.path)
                 if not _LOCKED.search(str(error)):

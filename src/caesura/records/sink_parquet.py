@@ -34,7 +34,7 @@ __all__ = ["ParquetSink"]
 
 LOCK = ".caesura-lock"
 PAUSE = 0.1  # seconds between attempts to lock the folder
-KEY = b"caesura"  # of the watermark, among the metadata of a file
+KEY = b"caesura"  # key of the watermark in the metadata of a file
 
 
 class ParquetSink:

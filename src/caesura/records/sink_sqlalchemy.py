@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SQLAlchemySink"]
 
-KEY_LENGTH = 32  # characters of a key: some databases index only strings of a known length
-ATTEMPTS = 8  # at a transaction in whose way another one was
+KEY_LENGTH = 32  # characters in a key: some databases index only strings of limited length
+ATTEMPTS = 8  # maximum number of attempts at a transaction that meets a conflict
 CHUNK = 500  # keys that are looked up at a time
-PAUSE = 0.05  # seconds after the first of them
-# Names and messages of errors that a retry resolves: a concurrent key or table, a deadlock.
+PAUSE = 0.05  # seconds before the second attempt; doubled after each
+# Names and messages of errors that a retry resolves: a concurrent key or table, or a deadlock.
 _CONFLICT = re.compile(
     "Integrity|Unique|Duplicate|Deadlock|Serialization|already exists|restarting transaction"
 )
@@ -156,7 +156,8 @@ class SQLAlchemySink:
                     return run()
                 except self._errors as error:
                     cause = getattr(error, "orig", None) or error
-                    said = f"{type(cause).__name__}: {cause}"  # for MySQL
+                    # For MySQL, the conflict is named in the message.
+                    said = f"{type(cause).__name__}: {cause}"
                     if attempt == ATTEMPTS - 1 or not _CONFLICT.search(said):
                         raise
                 time.sleep(PAUSE * 2**attempt)
@@ -310,9 +311,9 @@ def _column_types() -> dict[str, Callable[[Kind], Any]]:
         "boolean": lambda _: sa.Boolean(),
         "decimal": decimal,
         "date": lambda _: exact(sa.Date(), sa.Date()),
-        "time": lambda _: exact(sa.Time(), mysql.TIME(fsp=6)),  # not to the second
+        "time": lambda _: exact(sa.Time(), mysql.TIME(fsp=6)),  # with microseconds
         "timestamp": lambda _: exact(sa.DateTime(), mysql.DATETIME(fsp=6)),
-        "instant": lambda _: exact(sa.DateTime(timezone=True), mysql.LONGTEXT()),  # it has no zones
+        "instant": lambda _: exact(sa.DateTime(timezone=True), mysql.LONGTEXT()),  # without zones
     }
 
 

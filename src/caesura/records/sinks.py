@@ -38,8 +38,8 @@ __all__ = [
 ]
 __all__ += ["sink_for"]
 
-Rows = Mapping[str, Sequence[Any]]  # the values of each column, all of the same length
-Fields = Sequence[tuple[str, str]]  # of each label: the columns of its start and its probability
+Rows = Mapping[str, Sequence[Any]]  # column -> values; all columns have the same length
+Fields = Sequence[tuple[str, str]]  # of each label: the columns of its start and of its probability
 LOADS = "caesura_loads"  # the table of watermarks
 
 
@@ -78,16 +78,16 @@ class Mark(NamedTuple):
     True
     """
 
-    source: str  # the input
-    records: int = 0  # of the input that are stored
-    digest: str = ""  # of the identities of these records, in order
-    rows: int = 0  # that they became
-    finished: bool = False  # whether the input ended there
-    mixed: bool = False  # whether rows of an earlier state of the input may be there
-    stale: int = 0  # these, as far as the records that are done do not have them
+    source: str  # name of the input
+    records: int = 0  # number of its records that are stored
+    digest: str = ""  # hash of the ids of these records, in order
+    rows: int = 0  # number of their rows
+    finished: bool = False  # whether the whole input is stored
+    mixed: bool = False  # whether there may be rows of an earlier state of the input
+    stale: int = 0  # number of these rows, without those found again so far
     model_name: str = ""
     model_version: str = ""
-    threshold: float = 0.9  # below which rows are marked for review
+    threshold: float = 0.9  # rows with lower probabilities are flagged for review
 
 
 def load_id(table: str, source: str) -> str:
@@ -212,7 +212,7 @@ def _by_url(url: str, wait: float) -> Sink:
 
 # ---- existing tables -----------------------------------------------------------------------------
 
-TYPES = (  # of databases, by the names of their types; the first that is found
+TYPES = (  # kinds by the names of database types; the first match counts
     ("text", "char|text|clob|string"),
     ("boolean", "bool"),
     ("instant", "timestamptz|datetimeoffset|timestamp.* with time zone"),
@@ -224,8 +224,8 @@ TYPES = (  # of databases, by the names of their types; the first that is found
     ("number", "double|real|float"),
     ("integer", "int"),
 )
-HOLDS = {  # which values a column takes without loss, besides those of its own type
-    "text": ("decimal", "date", "time", "timestamp", "instant"),  # as these were once stored
+HOLDS = {  # the kinds that a column stores without loss, besides its own
+    "text": ("decimal", "date", "time", "timestamp", "instant"),  # as earlier versions stored them
     "boolean": ("integer", "number"),
     "integer": ("boolean",),
     "number": ("integer",),
@@ -233,7 +233,7 @@ HOLDS = {  # which values a column takes without loss, besides those of its own 
     "timestamp": ("date",),
 }
 
-_SINGLE = re.compile(r"real|float(?!8|64|\((?:2[5-9]|[3-9]\d|1\d\d)\))")  # of 4 bytes
+_SINGLE = re.compile(r"real|float(?!8|64|\((?:2[5-9]|[3-9]\d|1\d\d)\))")  # floats of 4 bytes
 
 
 def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool = False) -> Table:
@@ -282,7 +282,7 @@ def _stored(kind: Kind, found: str, loose: bool) -> Kind | None:
     own, scale = family(kind), _scale(found)
     if kind == EMPTY:
         return _kind(type_, scale or 0)
-    if type_ is None:  # a type of the database's own, which has to decide
+    if type_ is None:  # specific to the database, which must decide
         return None if own == "text" else kind
     if own == "number" and (type_ == "decimal" or (loose and type_ == "integer")):
         return kind if loose or scale is None else None
@@ -333,7 +333,7 @@ def adopted(kind: Kind, there: Kind) -> Kind:
     type_ = family(there)
     if kind == EMPTY:
         return there
-    if type_ in ("boolean", "integer"):  # these take others only in databases
+    if type_ in ("boolean", "integer"):  # only databases store other kinds in these
         return kind
     return kind if _held(kind, type_, scale_of(there)) is None else there
 

@@ -12,7 +12,7 @@ __all__ = ["Split", "split_records", "splitter"]
 
 Split = Literal["auto", "lines", "paragraphs", "none"] | Callable[[str], Iterable[str]]
 WAYS = ("auto", "lines", "paragraphs", "none")
-# What numbers the items of a list: [1] anywhere between spaces, (1), 1. and 1) where a line begins.
+# Numbers of list items: [1] between spaces; (1), 1. and 1) at the beginning of a line.
 _NUMBERED = (
     re.compile(r"(?:^|(?<=\s))\[(\d{1,4})\]\s+"),
     re.compile(r"^[ \t]*\((\d{1,4})\)\s+", re.MULTILINE),

@@ -25,9 +25,9 @@ __all__ = ["Settings", "checked_entities", "fitted", "tuned"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-PENALTIES = (1.0, 10.0)  # factors of c2
+PENALTIES = (1.0, 10.0)  # factors of c2 to try
 THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)
-ROUNDS = 2  # of two-fold cross-validation
+ROUNDS = 2  # rounds of two-fold cross-validation
 
 
 class Settings(NamedTuple):
@@ -40,7 +40,7 @@ class Settings(NamedTuple):
     """
 
     c2: float
-    balanced: bool = False  # whether a pair counts less, the larger the entities of its records are
+    balanced: bool = False  # whether pairs of large entities count less
     threshold: float = 0.0  # the log-odds above which a pair counts as a match
 
 
@@ -61,7 +61,7 @@ def fitted(X: Floats, pairs: Sequence[Pair], entity: Ints, settings: Settings) -
     i, j = np.array(pairs).reshape(-1, 2).T
     weights = np.ones(len(pairs))
     if settings.balanced:
-        others = np.maximum(np.bincount(entity)[entity] - 1, 1)  # mentions of the same entity
+        others = np.maximum(np.bincount(entity)[entity] - 1, 1)  # other mentions of the entity
         weights = 1.0 / np.sqrt(others[i] * others[j])
     right = (entity[i] == entity[j]).astype(np.float64)
     return logistic(X, right, settings.c2, weights * (len(pairs) / weights.sum()))

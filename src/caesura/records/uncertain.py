@@ -39,11 +39,11 @@ from caesura.records.uncertain_records import UncertainRecord, Value, check_quer
 __all__ = ["answer_probability", "constrained_potentials", "listings", "uncertain_rows"]
 
 FORMS = ("n-best", "independent", "mixture", "em")
-CHUNK = 64  # texts that are worked on together
-MOST_LISTED = 3200  # segmentations to which EM is fitted, unless n_best is larger
-MOST_DRAWN = 10_000  # samples; the unlisted ones represent all others
-ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
-MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
+CHUNK = 64  # texts that are processed at a time
+MOST_LISTED = 3200  # maximum number of segmentations to which EM is fitted, unless n_best is larger
+MOST_DRAWN = 10_000  # number of samples; those that are not listed represent all others
+ENOUGH = 0.9  # if the listed segmentations are less probable, samples guide the splits
+MOST_ALTERNATIVES = 100_000  # maximum number of combinations of segments that a query sums over
 
 
 def uncertain_rows(
@@ -239,7 +239,7 @@ def _ranked(
     ranked = list(model.predict_n_best(documents, n, constraints))
     short = list(range(len(documents)))
     while n < MOST_LISTED:
-        full = [i for i in short if len(ranked[i]) == n]  # of the others, these are all
+        full = [i for i in short if len(ranked[i]) == n]  # shorter lists are complete
         short = [i for i in full if math.fsum(chance for _, chance in ranked[i]) < mass]
         if not short:
             break
@@ -272,7 +272,7 @@ def _beyond(
     return out
 
 
-# ---- from a model to lists and parts -------------------------------------------------------------
+# ---- potentials and listed segmentations ---------------------------------------------------------
 
 
 def constrained_potentials(
@@ -319,7 +319,7 @@ def listings(
     return listed
 
 
-# ---- what callers give ---------------------------------------------------------------------------
+# ---- argument checks -----------------------------------------------------------------------------
 
 
 def _check_share(name: str, value: Any, remedy: str) -> None:

@@ -23,9 +23,9 @@ from caesura.segments import Segment
 
 __all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
 
-Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
-SURE = 1e-12  # smaller probabilities are rounding errors
-SEVERAL = 10  # times min_probability: values of several segments cost more, and must be likelier
+Spans = tuple[tuple[int, int], ...]  # the segments of one label, in order
+SURE = 1e-12  # smaller probabilities count as rounding errors
+SEVERAL = 10  # factor on min_probability for values of several segments, which cost more to compute
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
 
 
@@ -51,8 +51,8 @@ class Column(NamedTuple):
     """The values of one label and their probabilities."""
 
     values: dict[Spans, float]  # the listed values
-    other: float  # probability of all values that are not listed
-    slack: float  # an upper bound on what these add to the entropy, beyond counting as one value
+    other: float  # probability of all unlisted values
+    slack: float  # upper bound on the entropy that these add, beyond that of a single value
 
     @property
     def entropy(self) -> float:
@@ -63,7 +63,7 @@ class Column(NamedTuple):
 class Part(NamedTuple):
     """A constrained set of segmentations and its best row of independent columns."""
 
-    potentials: Potentials  # under the constraints
+    potentials: Potentials  # with the constraints of the part
     log_partition: float
     entropy: float
     columns: dict[str, Column]
@@ -150,7 +150,7 @@ def log_partition_of(p: Potentials, values: Mapping[str, Spans]) -> float:
             p.emission[inside != y, y] = -np.inf
             p.emission[np.ix_(inside == y, np.arange(len(p.labels)) != y)] = -np.inf
             if not _touch(spans):
-                p.transition[y, y] = -np.inf  # the segments are whole
+                p.transition[y, y] = -np.inf  # these segments must not be divided
         asked = p
         if any(_touch(spans) for spans in indexed.values()):
             required = [(s, e, y) for y, spans in indexed.items() for s, e in spans]
@@ -184,7 +184,7 @@ def _column(
     """Return the distribution of one label's value."""
     T, y, log_z = p.length, p.label_index(label), m.log_partition
     absent = math.exp(log_partition_of(p, {label: ()}) - log_z)
-    expected = float(m.starts[y] + m.transitions[:, y].sum())  # number of segments
+    expected = float(m.starts[y] + m.transitions[:, y].sum())  # expected number of segments
     several = any(len(spans) > 1 for spans in listed.values(label))
     if y in p.parts.constraints.once or (not several and expected - (1.0 - absent) < SURE):
         column = _listed({(): absent, **single})

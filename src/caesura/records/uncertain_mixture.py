@@ -26,8 +26,8 @@ __all__ = ["Mixture", "by_em", "by_partition", "divergence"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-LEAST_FALL = 1e-9  # nats; a split that promises less is not made
-MOST_EVENTS = 100  # values by which listed rows may be split where EM starts
+LEAST_FALL = 1e-9  # in nats; splits with a smaller estimated gain are not made
+MOST_EVENTS = 100  # maximum number of values that may split the listed rows, to initialise EM
 
 
 class _Leaf:
@@ -195,7 +195,7 @@ class Mixture(NamedTuple):
     """Weighted rows of independent columns over numbered values."""
 
     weights: Floats  # (k,)
-    columns: list[Floats]  # of each column, of shape (k, values): the probability of each value
+    columns: list[Floats]  # (k, values) for each column: the probability of each value
 
     def densities(self, codes: Ints) -> Floats:
         """Return weight times probability of each listed row in each row, of shape (N, k)."""
@@ -333,7 +333,7 @@ def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
     values = [np.unique(codes[:, j]) for j in range(codes.shape[1])]
     own = np.repeat(np.arange(len(values)), [len(some) for some in values])
     which = np.concatenate([*values, np.zeros(0, np.int64)])
-    if len(which) > MOST_EVENTS:  # values are numbered by their first, most probable row
+    if len(which) > MOST_EVENTS:  # values are numbered by their first row, the most probable first
         few = np.sort(np.argsort(which, kind="stable")[:MOST_EVENTS])
         own, which = own[few], which[few]
     inside = np.zeros((len(own), len(codes)), bool)

@@ -12,7 +12,7 @@ __all__ = ["UncertainRecord", "UncertainRow", "Value", "check_query", "ranked"]
 
 Value = (
     str | tuple[str, ...] | None
-)  # of a cell: None where absent, a tuple where there are several
+)  # value of a cell: None if absent, a tuple if there are several
 
 
 class UncertainRow(NamedTuple):

@@ -216,7 +216,7 @@ def answers(database: Any, name: str, query: Mapping[str, Value]) -> Answers:
     return Answers({str(key): min(1.0, float(chance)) for key, chance in found if chance > 0})
 
 
-# ---- what is written -----------------------------------------------------------------------------
+# ---- contents of the tables ----------------------------------------------------------------------
 
 
 def _contents(keys: Sequence[str], records: Sequence[UncertainRecord]) -> dict[str, list[Any]]:
@@ -312,7 +312,7 @@ def _transaction(connection: Any) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with suppress(Exception):  # what went wrong first counts
+        with suppress(Exception):  # the first error is the one to raise
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
@@ -322,7 +322,7 @@ def _create(connection: Any, names: Mapping[str, str]) -> None:
     for table, kinds in _TABLES.items():
         columns = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
         connection.execute(f"CREATE TABLE IF NOT EXISTS {names[table]} ({columns})")
-        if isinstance(connection, sqlite3.Connection):  # DuckDB scans columns and needs none
+        if isinstance(connection, sqlite3.Connection):  # DuckDB scans columns and needs no index
             index = names[table][:-1] + '_index"'
             where = f"{names[table]} ({_INDEXES[table]})"
             connection.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {where}")

@@ -51,7 +51,7 @@ def version_of(model: Any) -> str:
     True
     """
     neutral = {"n_threads": None, "verbose": False}
-    twin = object.__new__(type(model))  # other threads may use the model meanwhile
+    twin = object.__new__(type(model))  # a copy, as other threads may be using the model
     twin.__dict__.update(model.__dict__)
     twin.set_params(**{key: neutral[key] for key in neutral.keys() & model.get_params()})
     with tempfile.TemporaryDirectory() as folder:

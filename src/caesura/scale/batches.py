@@ -32,7 +32,7 @@ class SegmentBatches:
         if isinstance(batches, pa.RecordBatch):
             arrays = [*batches.columns, self._segments(batches)]
             return pa.RecordBatch.from_arrays(arrays, [*batches.schema.names, self._column])
-        if hasattr(batches, "iloc"):  # a frame of pandas
+        if hasattr(batches, "iloc"):  # a pandas DataFrame
             table = pa.table({self._text: pa.array(batches.get(self._text, []), pa.string())})
             found = self._segments(table).to_pylist()
             return batches.assign(**{self._column: found})

@@ -34,7 +34,7 @@ __all__ = ["Manifest", "Part", "segment_files"]
 BATCH = 1000  # sequences that are segmented at a time
 AT_ONCE = 16  # small files that are read at the same time
 MANIFEST = "manifest.json"
-BESIDE = ".part.json"  # what a part was made from
+BESIDE = ".part.json"  # suffix of the file that says what a part was made from
 
 
 class Part(NamedTuple):
@@ -48,12 +48,12 @@ class Part(NamedTuple):
 
     input: str
     output: str
-    sequences: int = 0  # that were segmented
+    sequences: int = 0  # number of segmented sequences
     segments: int = 0
-    quarantined: int = 0  # records that cannot be read or segmented
-    skipped: bool = False  # it was there already
+    quarantined: int = 0  # records that could not be read or segmented
+    skipped: bool = False  # whether the output was there already
     failure: str | None = None  # why there is no output
-    range: str | None = None  # which bytes or row groups of the input; None: all of it
+    range: str | None = None  # bytes or row groups of the input; None for all
 
 
 class Manifest(NamedTuple):
@@ -93,7 +93,7 @@ class _Job(NamedTuple):
 
     piece: Piece
     output: str
-    options: Mapping[str, Any]  # of the reader
+    options: Mapping[str, Any]  # options of the corpus reader
 
 
 class _Task(NamedTuple):
@@ -207,7 +207,7 @@ def segment_files(
     return manifest
 
 
-# ---- the parts to make ---------------------------------------------------------------------------
+# ---- planning ------------------------------------------------------------------------------------
 
 
 def _jobs(
@@ -266,7 +266,7 @@ def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
                 places.remove(place + suffix)
 
 
-# ---- what workers do -----------------------------------------------------------------------------
+# ---- work on one part ----------------------------------------------------------------------------
 
 
 def _part(task: _Task, job: _Job) -> Part:
@@ -328,7 +328,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
         kept = KEPT.set(2**62)
         try:
             found = answers()
-            first = list(islice(found, 1))  # now the separator is known
+            first = list(islice(found, 1))  # determines the separator
             corpora.write(target, chain(first, found), to, **_separator(corpus.columns, to))
         finally:
             KEPT.reset(kept)

@@ -26,9 +26,9 @@ class File:
     def __init__(self, path: str, source: str, form: str, pieces: list[Piece]) -> None:
         self.path, self.source, self.form, self.pieces = path, source, form, pieces
         self.looks: list[Look] = []
-        self.survey = Survey()  # of all pieces
+        self.survey = Survey()  # survey of all pieces
         self.run: Run | None = None
-        self.done = 0, 0  # pieces that are stored, and batches of the next
+        self.done = 0, 0  # number of stored pieces, and of stored batches of the next one
         self.quarantined = 0
         self.failure: str | None = None
 
@@ -55,7 +55,7 @@ class Driver:
 
     def __init__(self, task: LoadTask, stamp: Stamp, model: Any, sink: Sink) -> None:
         self.task, self.stamp, self.model, self.sink = task, stamp, model, sink
-        self._broken = False  # what comes after a failure must not be stored
+        self._broken = False  # after a failure, nothing more may be stored
 
     def start(self, files: list[File], replace: bool) -> Jobs:
         """Determine what is stored, and return the remaining pieces."""

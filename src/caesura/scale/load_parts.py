@@ -39,8 +39,8 @@ class Batch(NamedTuple):
 
     records: int
     rows: int
-    digest: str  # of the identities of the records
-    repeated: int  # strings with the identity of an earlier one of the batch
+    digest: str  # hash of the ids of the records
+    repeated: int  # strings with the id of an earlier one in the batch
 
 
 class Made(NamedTuple):
@@ -96,9 +96,9 @@ class RowJob(NamedTuple):
     piece: Piece
     form: str
     stamp: Stamp
-    first: int  # the number of its first record
-    own: Survey  # of the piece
-    survey: Survey  # of all pieces of all files, with the text column of its file
+    first: int  # number of its first record
+    own: Survey  # survey of the piece
+    survey: Survey  # survey of all pieces of all files, with the text column of the piece's file
 
 
 def remembered(task: LookTask, item: tuple[Piece, str, str]) -> Look | None:

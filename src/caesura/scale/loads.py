@@ -55,8 +55,8 @@ class LoadedFile(NamedTuple):
 
     input: str
     loaded: Loaded | None = None
-    parts: int = 0  # pieces of the file
-    failure: str | None = None  # why it is not loaded, or not as a whole
+    parts: int = 0  # number of pieces of the file
+    failure: str | None = None  # why it is not loaded completely
 
     def as_json(self) -> dict[str, Any]:
         """Return what the manifest has."""
@@ -78,7 +78,7 @@ class LoadManifest(NamedTuple):
 
     into: str
     table: str
-    folder: str  # of the parts
+    folder: str  # the folder with the parts
     files: tuple[LoadedFile, ...]
     seconds: float
 

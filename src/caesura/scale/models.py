@@ -19,10 +19,10 @@ class ModelSource(NamedTuple):
     """A model file, which all workers can open."""
 
     path: str
-    crc: int  # of the file
+    crc: int  # checksum of the file
     trust: bool
-    alone: bool  # whether there is one process, which may use all threads
-    software: tuple[str, ...]  # of the driver
+    alone: bool  # whether a single process does the work, with all threads
+    software: tuple[str, ...]  # package versions of the driver
 
     @classmethod
     def of(cls, model: str | os.PathLike[str], trust: bool, executor: Any) -> ModelSource:

@@ -22,10 +22,10 @@ from caesura.scale import places
 
 __all__ = ["PART_SIZE", "Piece", "fetched", "pieces_of"]
 
-PART_SIZE = 16.0  # megabytes
+PART_SIZE = 16.0  # in megabytes
 MEGABYTE = 1_000_000
 BLOCK = 2**20  # bytes that are copied at a time
-LINES = ("text", "jsonl")  # formats with a record on each line
+LINES = ("text", "jsonl")  # formats with one record per line
 
 
 class Piece(NamedTuple):
@@ -38,11 +38,11 @@ class Piece(NamedTuple):
     """
 
     path: str
-    state: Mapping[str, Any] | None  # of the file; None: it cannot be found
+    state: Mapping[str, Any] | None  # state of the file; None if it cannot be found
     number: int = 0
-    first: int = 0  # the bytes or row groups from here
-    last: int | None = None  # to there; None: the whole file
-    unit: str = ""  # byte or row group
+    first: int = 0  # first byte or row group
+    last: int | None = None  # one past the last; None for the whole file
+    unit: str = ""  # "byte" or "row group"
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[P
     except OSError:
         return [Piece(path, None)]
     limit = max(1, round(size * MEGABYTE))
-    with contextlib.suppress(Exception):  # the reader of a damaged file reports it
+    with contextlib.suppress(Exception):  # if the file is damaged, its reader will report it
         if state["size"] > limit and Path(path).suffix.lower() not in PACKED:
             bounds = None
             if form in LINES and "\n".encode(encoding) == b"\n":
@@ -132,7 +132,7 @@ def _copy_lines(source: IO[bytes], first: int, last: int, target: IO[bytes]) -> 
     """Copy the lines that begin in a range of bytes."""
     if first:
         source.seek(first - 1)
-        source.readline()  # the end of a line that begins before
+        source.readline()  # skips the rest of a line that begins before the piece
     left, block = last - source.tell(), b"\n"
     while left > 0 and (some := source.read(min(left, BLOCK))):
         target.write(some)

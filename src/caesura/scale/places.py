@@ -23,7 +23,7 @@ from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
 __all__ = ["exists", "is_url", "joined", "listed", "matching", "opened_bytes", "plain", "put_text"]
 __all__ += ["read_text", "refreshed", "remove", "state", "written_to"]
 
-# Uploads to these replace an object at once; elsewhere a file is renamed.
+# URL schemes of stores where an upload replaces an object atomically; elsewhere files are renamed.
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "memory"}
 
 
@@ -96,7 +96,7 @@ def _naming(url: str) -> Iterator[None]:
         kinds = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
         code = next((kinds[kind] for kind in kinds if isinstance(error, kind)), errno.EIO)
         raise OSError(code, str(error) or os.strerror(code), url) from error
-    except Exception as error:  # each store has its own
+    except Exception as error:  # each store has its own exceptions
         raise CaesuraError(f"{url}: {type(error).__name__}: {error}") from error
 
 

@@ -15,7 +15,7 @@ from caesura.scale.pieces import Piece
 
 __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
-BAD = ".bad.jsonl"  # the end of the names of files of bad records
+BAD = ".bad.jsonl"  # suffix of files with bad records
 _LINE = re.compile(r", line (\d+)")
 
 

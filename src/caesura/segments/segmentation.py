@@ -25,9 +25,9 @@ class Segment(NamedTuple):
     ['New', 'York']
     """
 
-    start: int  # the first token, counted from 0
-    end: int  # the token after the last
-    label: str  # an index where the labels have no names
+    start: int  # index of the first token, from 0
+    end: int  # one past the last token
+    label: str  # the index of the label if labels have no names
 
     @property
     def length(self) -> int:

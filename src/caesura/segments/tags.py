@@ -18,9 +18,9 @@ from caesura.segments.segmentation import Segment, drop_outside, in_order, token
 __all__ = ["SCHEMES", "SCHEMES_BY_NAME", "TAG_SCHEMES", "Scheme", "from_tags", "to_tags"]
 
 _OUTSIDE = "O"
-ALIKE = 0.8  # similarity of labels, one of which may be a misspelling
+ALIKE = 0.8  # minimum similarity of two labels, one of which may be a misspelling of the other
 Repair = Literal["error", "repair", "drop"]
-_Place = tuple[str, str] | None  # letter and label of a tag; None: outside
+_Place = tuple[str, str] | None  # letter and label of a tag; None if it is outside
 READ_ILL_FORMED = (
     "correct the tags, or pass repair='repair' to read them so, or 'drop' to leave them out"
 )
@@ -30,13 +30,13 @@ class Scheme(NamedTuple):
     """A tag scheme: the letter for each position of a token in a segment."""
 
     name: str
-    begin: str  # the first of two tokens or more; no letter: the tag is the label
-    inside: str  # neither first nor last
-    end: str  # the last of two tokens or more
+    begin: str  # the first of two or more tokens; empty if tags are plain labels
+    inside: str  # neither the first nor the last
+    end: str  # the last of two or more tokens
     single: str  # the only token
     aliases: tuple[str, ...] = ()
-    begin_always: bool = True  # False: written only after a segment with the same label
-    end_always: bool = True  # False: written only before a segment with the same label
+    begin_always: bool = True  # if False, it is written only after a segment with the same label
+    end_always: bool = True  # if False, it is written only before a segment with the same label
 
     @property
     def marks_boundaries(self) -> bool:
@@ -95,7 +95,7 @@ SCHEMES = (
     Scheme("IOE1", "I", "I", "E", "E", end_always=False),
     Scheme("IOE2", "I", "I", "E", "E"),
 )
-# "IOB" alone is left out: people mean IOB1 or IOB2 by it.
+# "IOB" is not an alias, because it is ambiguous: some use it for IOB1, others for IOB2.
 SCHEMES_BY_NAME = {name.upper(): row for row in SCHEMES for name in (row.name, *row.aliases)}
 
 TAG_SCHEMES: tuple[str, ...] = tuple(row.name for row in SCHEMES)
@@ -281,7 +281,7 @@ def _read(tags: Sequence[str], row: Scheme, outside: str, untyped: str) -> list[
 
 def _join(places: Sequence[_Place], row: Scheme) -> list[Segment]:
     """Return the segments, by the first rule in the notes of `from_tags`."""
-    opens, continues = {row.begin, row.inside}, {row.inside, row.end}  # `joins`, faster
+    opens, continues = {row.begin, row.inside}, {row.inside, row.end}  # as in `joins`, but faster
     segments: list[Segment] = []
     previous: _Place = None
     for t, place in enumerate(places):
@@ -304,7 +304,7 @@ def _goes_on(before: _Place, after: _Place, row: Scheme) -> bool:
 def _kept(places: Sequence[_Place], row: Scheme) -> list[Segment]:
     """Return the well-formed segments, by the second rule in the notes of `from_tags`."""
     segments: list[Segment] = []
-    start: int | None = None  # of the segment that is being read
+    start: int | None = None  # start of the current segment
     around = zip([None, *places], places, [*places[1:], None], strict=False)
     for t, (before, place, after) in enumerate(around):
         if place is None:

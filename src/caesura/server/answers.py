@@ -17,7 +17,7 @@ from caesura.server.registry import Entry
 
 __all__ = ["by_tokens", "explained", "extracted", "ranked", "segmented"]
 
-PART = 50_000  # characters of texts that are answered between two looks at the clock
+PART = 50_000  # characters of text that are processed between checks of the time limit
 Rules = Mapping[str, Any]
 Plain = dict[str, Any]
 
@@ -44,7 +44,7 @@ def segmented(
         ``{"segments": [{"start", "end", "label", "text", "probability"}]}`` for each text.
     """
     out: list[Plain] = []
-    if rules is None and entry.confident:  # the model reads texts faster than documents
+    if rules is None and entry.confident:  # models read texts faster than documents
         tokeniser = Tokeniser.of(entry.model.tokeniser_)
         spans = tokeniser.spans
         for some in _slices(texts, limits):
@@ -73,7 +73,7 @@ def extracted(
     for documents, constraints in _parts(entry, texts, rules, limits):
         out += entry.model.extract(documents, constraints).to_dicts()
     for record in out:
-        del record["text"]  # the client has it
+        del record["text"]  # the client knows it
         for values in record["fields"].values():
             for value in values:
                 value["value"] = _plain(value["value"])

@@ -27,8 +27,8 @@ from caesura.server.worker_threads import Work
 __all__ = ["Api"]
 
 NDJSON = "application/x-ndjson"
-LINES = 256  # of a stream that are answered together
-LEAST = 16  # texts in a part of a batch
+LINES = 256  # lines of a stream that are answered together
+LEAST = 16  # minimum number of texts in a part of a batch
 Asked = Callable[[Entry, Question, Limits], list[dict[str, Any]]]
 QUESTIONS: dict[str, Asked] = {
     "/segment": lambda e, q, most: answers.segmented(e, q.texts, q.constraints, most),
@@ -151,7 +151,7 @@ class Api:
         if count > 1 and not self.work.busy and asked.constraints is None:
             ends = [len(asked.texts) * k // count for k in range(count + 1)]
             some = [asked._replace(texts=asked.texts[a:b]) for a, b in pairwise(ends)]
-            with contextlib.suppress(CaesuraError):  # as a whole, its errors name the right texts
+            with contextlib.suppress(CaesuraError):  # retried whole, so that errors name its texts
                 return await asyncio.gather(*map(job, some))
         return [await job(asked)] if asked.texts else []
 
@@ -167,7 +167,7 @@ class Api:
                         lambda some=some: self._lines(entry, some, question)  # type: ignore[misc]
                     )
                     self.metrics.texts(entry.name, len(some))
-        except Refused as refused:  # the status has been sent
+        except Refused as refused:  # too late for an error status
             yield _line({"error": refused.reason})
         except ClientDisconnect:
             return

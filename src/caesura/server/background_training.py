@@ -21,10 +21,10 @@ from caesura.server.project import Project, beside
 
 __all__ = ["Teacher", "contradictions"]
 
-HELD_OUT = 5  # every fifth text tests the model, and is never learnt from
-SCORED = 200  # texts whose entropy is computed between two looks at what has changed
+HELD_OUT = 5  # every fifth text is for testing, and is never trained on
+SCORED = 200  # texts that are scored between checks for changes
 MOST_WARNINGS = 50
-EXPORT = 1.0  # seconds between two files of labels
+EXPORT = 1.0  # minimum seconds between exports of the labels
 LOG = logging.getLogger("caesura.server")
 
 
@@ -51,8 +51,8 @@ class Teacher:
         self.training = False
         self.problem = ""
         self._scores: dict[int, float] = {}
-        self._scored = 0  # version of the model that they are from
-        self._learnt = -1  # examples that the last model has seen
+        self._scored = 0  # version of the model that computed them
+        self._learnt = -1  # number of examples that the last model was trained on
         self._asked = self._stop = False
         self._exported = -EXPORT
         self._wake = threading.Condition()
@@ -79,7 +79,7 @@ class Teacher:
             self._asked = self._asked or train
             self._wake.notify()
 
-    # -- what to label next ---------------------------------------------------------------------
+    # -- choice of the next text ----------------------------------------------------------------
 
     def next(self, after: int | None) -> int | None:
         """Return the next text to label, None if all are labelled.
@@ -104,7 +104,7 @@ class Teacher:
         rest = [i for i in range(len(self.project.documents)) if is_open(i)]
         return next((i for i in rest if i not in self._tests), rest[0] if rest else None)
 
-    # -- learning -------------------------------------------------------------------------------
+    # -- training -------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while True:
@@ -122,7 +122,7 @@ class Teacher:
                 if asked or self._due():
                     self._train()
                 self._score()
-            except Exception as error:  # the thread continues, and the page shows the error
+            except Exception as error:  # the thread continues; the page shows the error
                 self.problem = f"{type(error).__name__}: {error}"
                 LOG.error(orjson.dumps({"teacher": type(error).__name__}).decode())
                 time.sleep(0.5)
@@ -199,7 +199,7 @@ class Teacher:
             self._scores = {**self._scores, **scores} if first else {**scores}
             if self._asked or self._stop or self._due():
                 return
-            time.sleep(0.002)  # requests come first
+            time.sleep(0.002)  # gives way to requests
         self._scores, self._scored = scores, version
 
 

@@ -16,7 +16,7 @@ KEYS = ("texts", "text", "model", "constraints", "n", "reasons")
 SPANS = ("required", "forbidden")
 BOUNDARIES = ("boundaries", "no_boundaries")
 LABELS = ("at_most_once", "exactly_once", "ordered")
-MOST_RULES = 1000  # items of one constraint
+MOST_RULES = 1000  # maximum number of items in one constraint
 
 
 class Question(NamedTuple):

@@ -26,7 +26,7 @@ class State(NamedTuple):
     """
 
     status: str = "open"
-    segments: tuple[Segment, ...] = ()  # that the person has fixed, or accepted
+    segments: tuple[Segment, ...] = ()  # corrected or accepted by the annotator
     outside: tuple[Span, ...] = ()  # tokens that the annotator marked as outside
 
     def partial(self) -> Partial:

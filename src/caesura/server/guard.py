@@ -19,7 +19,7 @@ from caesura.server.metrics import Metrics
 __all__ = ["LOCAL", "Guard", "is_local", "refusal"]
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
-PUBLIC = ("/", "/health", "/docs", "/openapi.json")  # and /static/: they need no token
+PUBLIC = ("/", "/health", "/docs", "/openapi.json")  # these, and /static/, need no token
 BODIES = ("application/json", "application/x-ndjson")
 SAFE = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -31,7 +31,7 @@ SAFE = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-HEADERS = [(name.encode(), value.encode()) for name, value in SAFE.items()]  # as ASGI has them
+HEADERS = [(name.encode(), value.encode()) for name, value in SAFE.items()]  # in the form of ASGI
 LOG = logging.getLogger("caesura.server")
 
 

@@ -77,7 +77,7 @@ class Journal:
                 raise OSError(28, "No space left on device", str(self.path))
             os.fsync(self._file.fileno())
         except OSError:
-            self._file.truncate(size)  # no half of a line before the next one
+            self._file.truncate(size)  # leaves no partial line before the next one
             raise
 
     def close(self) -> None:

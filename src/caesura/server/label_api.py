@@ -26,8 +26,8 @@ from caesura.server.worker_threads import Work
 
 __all__ = ["label_application"]
 
-ALIVE = 5.0  # seconds after which a page that has sent no request is gone; it sends one a second
-ROWS = 50  # of the list of texts
+ALIVE = 5.0  # seconds without a request after which a page is gone; open pages send one per second
+ROWS = 50  # rows in the list of texts
 PREVIEW = 90  # characters of a text in the list
 Plain = dict[str, Any]
 
@@ -72,7 +72,7 @@ class Labelling:
 
     def __init__(self, project: Project, teacher: Teacher) -> None:
         self.project, self.teacher, self.owner = project, teacher, Owner()
-        self.at = project.last()  # the text that is open on the page
+        self.at = project.last()  # index of the text that is open on the page
 
     def open(self, body: Plain) -> Plain:
         """Open the page, or reopen it after a reload."""
@@ -218,7 +218,7 @@ def label_application(
                 raise InvalidInput(message("body", body, "an object", "send one"))
             try:
                 return json_response(await work.run(lambda: answer(body)))
-            except OSError as error:  # of the journal
+            except OSError as error:  # raised by the journal
                 reason = f"nothing was changed: the journal cannot be written: {error.strerror}"
                 raise Refused(507, reason) from None
 

@@ -16,12 +16,12 @@ class Limits(NamedTuple):
     10
     """
 
-    body: int = 4 * 2**20  # bytes of a request, or of one line of a stream
+    body: int = 4 * 2**20  # bytes of a request body, or of one line of a stream
     texts: int = 1000
-    characters: int = 20_000  # of one text
+    characters: int = 20_000  # characters in one text
     n_best: int = 100
-    seconds: float = 30.0  # for one answer, and for the body of a request to arrive
-    waiting: int = 256  # running and waiting requests
+    seconds: float = 30.0  # for one answer, and for the arrival of a request body
+    waiting: int = 256  # maximum number of running and waiting requests
 
 
 class Refused(Exception):  # noqa: N818 - not an error of the server

@@ -47,7 +47,7 @@ class Metrics:
     def end(self, route: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
         self._now.dec()
-        if (route, status) not in self._known:  # finding a labelled counter takes a while
+        if (route, status) not in self._known:  # looking up a labelled counter is slow
             self._known[route, status] = (
                 self._requests.labels(route, str(status)),
                 self._seconds.labels(route),

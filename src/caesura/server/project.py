@@ -81,13 +81,13 @@ class Project:
         self.labels: list[str] = list(dict.fromkeys(labels))
         self.lock = threading.RLock()
         self.keys = _keys(self.documents)
-        self.drafts: dict[int, tuple[Segment, ...]] = {}  # suggestions that came with the texts
+        self.drafts: dict[int, tuple[Segment, ...]] = {}  # suggestions given with the texts
         if review:
             self.drafts = {i: d.segments for i, d in enumerate(self.documents) if d.segments}
         self._given = {} if review else _given_states(self.documents)
         self.states: dict[int, State] = dict(self._given)
         self.revision = 0
-        self.lost = 0  # actions on texts that are no longer there
+        self.lost = 0  # number of actions on texts that no longer exist
         self._past: list[tuple[int, State, State]] = []
         self._future: list[tuple[int, State, State]] = []
         path = beside(output, "journal")
@@ -107,7 +107,7 @@ class Project:
             *self.drafts.values(),
         ):
             self._learn_labels(segment.label for segment in segments)
-        self.changed = True  # since the last export
+        self.changed = True  # whether anything changed since the last export
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Project:
         """Return the text of the last action that was not undone, or None."""
         return self._past[-1][0] if self._past else None
 
-    # -- acting ---------------------------------------------------------------------------------
+    # -- actions --------------------------------------------------------------------------------
 
     def act(self, i: int, operations: Any, revision: int) -> None:
         """Change the annotations of a text; the journal is on disk before returning."""

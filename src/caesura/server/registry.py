@@ -22,10 +22,10 @@ class Entry(NamedTuple):
     name: str
     path: str
     model: Any
-    loaded: float  # seconds since 1970
+    loaded: float  # time in seconds since 1970
     confident: bool  # whether the model gives probabilities
     explains: bool
-    paces: defaultdict[str, Pace]  # how long its answers take, by the path of the question
+    paces: defaultdict[str, Pace]  # path of the question -> duration of the answers
 
     def described(self) -> dict[str, Any]:
         """Return the public description of the model."""

@@ -27,7 +27,7 @@ def json_response(value: Any) -> Response:
     >>> json_response({"status": "ok"}).body
     b'{"status":"ok"}'
     """
-    # Half of a surrogate pair cannot come in, so that all strings can go out.
+    # Requests with lone surrogates are rejected, so all strings can be encoded.
     return Response(orjson.dumps(value), media_type="application/json")
 
 

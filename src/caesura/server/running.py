@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-try:  # the parser and the loop in C are twice as fast; without them the server works the same
+try:  # the parser and the event loop in C are twice as fast, but optional
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Protocol
 except ImportError:  # pragma: no cover
     from uvicorn.protocols.http.h11_impl import (  # type: ignore[assignment]
@@ -28,17 +28,17 @@ except ImportError:  # pragma: no cover
 
 __all__ = ["listening", "run"]
 
-HEADERS = 10.0  # seconds in which the headers of a request must have come
-HEAD = 64 * 1024  # bytes that they may have
-# Some clients offer HTTP/2 with this header; a parser that believes it drops the body.
+HEADERS = 10.0  # seconds within which the headers of a request must arrive
+HEAD = 64 * 1024  # maximum size of the headers in bytes
+# Some clients offer HTTP/2 with this header; a parser that accepts the offer drops the body.
 UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
-KEEP_ALIVE = 30  # seconds between two requests of a connection
+KEEP_ALIVE = 30  # seconds that a connection may be idle between requests
 CONNECTIONS = 1000
 TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
 )
-GRACE = 15  # seconds that running requests have to finish on shutdown
+GRACE = 15  # seconds for running requests to finish at shutdown
 
 
 class Impatient(Protocol):
@@ -56,7 +56,7 @@ class Impatient(Protocol):
             return
         if not self._idle():
             super().data_received(data)
-        elif self.cycle is not None and self.cycle.more_body:  # of a body that was refused
+        elif self.cycle is not None and self.cycle.more_body:  # the body of a rejected request
             self._rest += len(data)
             if self._rest > HEAD:
                 self.transport.close()
@@ -103,8 +103,8 @@ def listening(host: str, port: int) -> socket.socket:
     '127.0.0.1'
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is given; without
-    # it each answer waits 40 ms for the client's delayed acknowledgement.
+    # asyncio sets TCP_NODELAY only if the protocol is given; without it, each answer waits 40 ms
+    # for the client's delayed acknowledgement.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
@@ -165,7 +165,7 @@ def run(
             loop.add_signal_handler(signal.SIGHUP, hangup)
         await server.serve(sockets=[made])
 
-    # uvicorn raises KeyboardInterrupt again once all has ended
+    # uvicorn raises KeyboardInterrupt again after the shutdown.
     with (
         contextlib.suppress(KeyboardInterrupt),
         asyncio.Runner(loop_factory=new_event_loop) as runner,

@@ -14,7 +14,7 @@ from caesura.server.limits import Limits, Refused
 __all__ = ["Pace", "Work"]
 
 T = TypeVar("T")
-QUICK = 0.001  # seconds; what takes less is not worth the way to a thread and back, about 0.1 ms
+QUICK = 0.001  # seconds; shorter work is not worth a round trip to a thread, about 0.1 ms
 
 
 class Pace:
@@ -32,7 +32,7 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._each = math.inf  # seconds for each unit of size
+        self._each = math.inf  # seconds per unit of size
 
     def expected(self, size: int) -> float:
         """Return the expected seconds for work of a given size."""

@@ -23,9 +23,9 @@ from caesura.spacy.docs import document_of
 
 __all__ = ["CaesuraComponent", "make_component"]
 
-EXTENSION = "caesura_probability"  # of a Span: span._.caesura_probability
+EXTENSION = "caesura_probability"  # an attribute of spans: span._.caesura_probability
 SOURCES = ("spacy", "model")
-Found = tuple[Span, float | None]  # with its probability, where the model gives one
+Found = tuple[Span, float | None]  # a span and its probability, if there is one
 SETTINGS = ("spans_key", "threshold", "overwrite", "tokens", "columns")
 
 
@@ -147,7 +147,7 @@ class CaesuraComponent(Pipe):
         while batch := list(islice(docs, batch_size)):
             try:
                 answers = self._predicted(batch)
-            except Exception as error:  # spaCy decides whether it is raised, logged or ignored
+            except Exception as error:  # spaCy decides whether to raise, log or ignore it
                 handle(self.name, self, batch, error)
                 continue
             for doc, found in zip(batch, answers, strict=True):
