@@ -17,7 +17,7 @@ struct Panel {
 template <class Real>
 struct LabelWeights {
   int Y = 0, stride = 0;
-  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
+  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zero padding
   const Real* transposed = nullptr;  // [stride][stride]
   const Panel* panels = nullptr;     // of transition
   const Panel* back_panels = nullptr;

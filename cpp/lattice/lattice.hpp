@@ -105,7 +105,7 @@ struct Lattice {
 struct Tables {
   double* alpha = nullptr;      // [T + 1][stride] segments that end at t
   double* hat = nullptr;        // [T + 1][stride] segments that start at t
-  double* open = nullptr;       // [T + 1][stride] segments that started at or before A(t) and go on
+  double* open = nullptr;       // [T + 1][stride] segments begun by A(t) that continue beyond t
   double* increment = nullptr;  // [T + 1]
 };
 
