@@ -12,7 +12,8 @@
 namespace caesura {
 namespace {
 
-// The trie of all prefixes of the histories, with every single label; then goto and failure links.
+// The Aho-Corasick automaton of the histories and of all single labels: a trie, completed by goto
+// and failure links.
 struct Suffixes {
   int Y;
   std::vector<std::int32_t> to;    // [node][Y] longest suffix of node + label that is a node
@@ -46,7 +47,7 @@ struct Suffixes {
     }
     return to[at];
   }
-  // Breadth first, so that the shorter suffix is ready when it is needed.
+  // Breadth first, so that the links of shorter suffixes are known before they are needed.
   void link() {
     std::vector<std::int32_t> queue;
     for (int y = 0; y < Y; ++y) queue.push_back(to[y]);
@@ -66,7 +67,7 @@ struct Suffixes {
   }
 };
 
-// 1234567 is 1,234,567.
+// Formats 1234567 as 1,234,567.
 std::string with_commas(std::int64_t number) {
   std::string text = std::to_string(number);
   for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
@@ -94,7 +95,7 @@ struct Found {
   std::int32_t node, memory;
 };
 
-// (node, memory) -> number.
+// Maps a pair (node, memory) to its number.
 class Numbering {
  public:
   explicit Numbering(std::size_t nodes) : rows_(nodes) {}
@@ -141,7 +142,8 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
       possible == nullptr || possible->follows.empty() ? nullptr : possible->follows.data());
   a.accepts_empty = memories.accepts(0);
 
-  // Every pair that some label sequence leads to; arcs[p * Y + y] is the number of the next one.
+  // Every pair (node, memory) that some label sequence reaches.  arcs[p * Y + y] is the number of
+  // the pair that rank y leads to from pair p, or -1.
   Numbering numbers(suffixes.last.size());
   std::vector<Found> found;
   std::vector<std::int32_t> arcs;
@@ -168,10 +170,10 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
     return possible == nullptr || possible->follows.empty() ||
            possible->follows[static_cast<std::size_t>(order[x]) * Y + order[y]] != 0;
   };
-  // States are found in the order of the shortest label sequence that leads to them.
+  // Breadth first: states are found in the order of the shortest label sequence that reaches them.
   std::vector<std::int32_t> starts(Y);
   for (int y = 0; y < Y; ++y) starts[y] = is_first(y) ? visit(0, 0, y) : -1;
-  std::size_t level_end = found.size();  // of the states after `length` labels
+  std::size_t level_end = found.size();  // end of the states first reached by `length` labels
   for (std::size_t i = 0, length = 1; i < found.size(); ++i) {
     if (i % 256 == 0) check_interrupt();
     if (i == level_end) {
@@ -186,7 +188,7 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
     }
   }
 
-  // Renumber by last label.
+  // Renumber the states by last label.
   a.Q = static_cast<int>(found.size());
   a.first.assign(Y + 1, 0);
   for (const Found& state : found) ++a.first[suffixes.last[state.node] + 1];
@@ -217,7 +219,7 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
     transpose(a.Q, a.out_ptr, a.out_state, a.in_ptr, a.in_state);
   }
 
-  // The states of each history: those whose suffixes include its node.
+  // The states of each history: those whose failure links lead to its node.
   std::vector<std::int32_t> history_at(suffixes.last.size(), -1);
   std::vector<std::vector<std::int32_t>> lists(histories.size());
   for (std::size_t h = 0; h < histories.size(); ++h) {
@@ -253,7 +255,7 @@ bool Automaton::ends_in(int state, int history) const {
 
 namespace {
 
-// Everything that an automaton is made from, as one sequence of numbers.
+// The cache key of an automaton: all inputs of its construction as one sequence of numbers.
 std::vector<std::int32_t> key_of(const std::vector<std::int32_t>& order,
                                  const std::vector<std::vector<std::int32_t>>& histories,
                                  const RuleSet& rules, bool same_label_adjacent,
@@ -282,7 +284,7 @@ std::vector<std::int32_t> key_of(const std::vector<std::int32_t>& order,
   return key;
 }
 
-// The automata used last, the latest first.
+// A cache of the most recently used automata, the latest first.
 class Cache {
  public:
   using Key = std::vector<std::int32_t>;
@@ -309,7 +311,7 @@ class Cache {
 
  private:
   static constexpr std::size_t kMost = 256;
-  static constexpr std::int64_t kMostNumbers = 32'000'000;  // of all automata: 128 MB
+  static constexpr std::int64_t kMostNumbers = 32'000'000;  // in all automata: 128 MB
   static std::int64_t size(const Automaton& a, const Key& key) {
     return static_cast<std::int64_t>(2 * a.out_state.size() + a.history_state.size() + 5 * a.Q +
                                      2 * key.size());
@@ -328,7 +330,8 @@ std::shared_ptr<const Automaton> automaton_for(
   static Cache& cache = *new Cache;  // never destroyed: threads may outlive static objects
   const auto key = key_of(order, histories, rules, same_label_adjacent, possible);
   if (auto found = cache.find(key)) return found;
-  // Built without the lock, so that others need not wait; two threads may build the same one.
+  // Built without holding the lock, so that other threads need not wait.  Two threads may build the
+  // same automaton.
   const auto Y = static_cast<std::int64_t>(order.size());
   auto made = std::make_shared<const Automaton>(
       Automaton::build(order, histories, rules, same_label_adjacent, kMostArcs / Y, possible));

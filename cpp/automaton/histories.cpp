@@ -10,8 +10,8 @@ namespace {
 
 using Sequence = std::vector<std::int32_t>;
 
-// All parts of all patterns, and every label, with their lanes; shorter ones first, so that the
-// order is settled.
+// All labels, the pairs among `entries` and every contiguous part of a pattern, sorted by length
+// and then by labels, so that their order is well defined.  The values, lanes, are set later.
 std::map<std::pair<std::size_t, Sequence>, std::int32_t> parts_of(
     int Y, const std::vector<Sequence>& patterns, const std::vector<std::int32_t>& entries) {
   std::map<std::pair<std::size_t, Sequence>, std::int32_t> out;
@@ -89,7 +89,7 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns,
     take_turns(moves, lanes);
     longer.insert(longer.end(), moves.begin(), moves.end());
   }
-  // x h leads to h y where no state x h y follows it.
+  // x h leads to h y if x h y is not a state.
   leading_.resize(lanes);
   final_.assign(lanes, 0);
   for (const std::int32_t q : rising) {
@@ -114,7 +114,8 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns,
   classify(entries);
 }
 
-// The classes of states at boundaries; shorter ones come first, as `rising` does.
+// Finds the classes of states for attributes at boundaries.  Classes of shorter histories come
+// first, in the order of `rising`.
 void Histories::classify(const std::vector<std::int32_t>& entries) {
   std::vector<std::uint8_t> told(lanes, 0);
   for (const std::int32_t code : entries)

@@ -8,7 +8,7 @@
 namespace caesura {
 namespace {
 
-// The states that label sequences lead to: memories by history lane.
+// The states (history, memory) that label sequences reach.
 class States {
  public:
   States(const Histories& h, const RuleSet& rules, int most) : memories(rules, h.Y), lane(h.lanes) {
@@ -33,7 +33,7 @@ class States {
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto [q, m] = found[i];
-      // Sums over longer histories need a place even where no sequence leads to it.
+      // The sum S(h, m) over longer histories needs a lane even if no sequence reaches (h, m).
       if (h.shorter[q] >= 0) add(h.shorter[q], m);
       for (int y = 0; y < h.Y; ++y) {
         const std::int32_t next = memories.next(m, h.label[q], y);
@@ -99,7 +99,7 @@ ArcProgram::ArcProgram(const Histories& h, const RuleSet& rules, int width, int 
       longer.push_back({states.at(move.to, m), lane});
     });
   }
-  // Moves into each state; the first becomes its source.
+  // The moves into each state: the first becomes its source, the others are `leading`.
   source.assign(lanes, 2 * lanes);
   auto enter = [&](std::int32_t from, std::int32_t to, bool sum) {
     for_memories(from, [&](std::int32_t m, std::int32_t lane) {

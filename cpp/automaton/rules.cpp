@@ -5,7 +5,7 @@
 namespace caesura {
 namespace {
 
-// A rule whose states do not change: the base of all others.
+// A rule in which no symbol changes the state; the other rules are built from it.
 Rule unmoved(int states, int symbols) {
   Rule rule;
   rule.states = states;
@@ -15,7 +15,8 @@ Rule unmoved(int states, int symbols) {
   return rule;
 }
 
-// States count the occurrences of one symbol: 0, 1, and 2 or more where that is no error.
+// A rule whose states count the occurrences of one symbol: 0, 1 and, if `more`, 2 or more.  `zero`
+// and `one` tell whether a sequence may end with that many occurrences.
 Rule counting(int symbol, int symbols, bool zero, bool one, bool more) {
   Rule rule = unmoved(more ? 3 : 2, symbols);
   rule.next[symbol] = 1;
@@ -25,7 +26,8 @@ Rule counting(int symbol, int symbols, bool zero, bool one, bool more) {
   return rule;
 }
 
-// In state k the latest symbol of the order is number k - 1; one more state for a broken order.
+// In state 0 no symbol of the order has occurred; in state k the latest one is order[k - 1].  If
+// `broken`, the rule accepts exactly the sequences that break the order, which end in state n + 1.
 Rule ordering(const std::vector<std::int32_t>& order, int symbols, bool broken) {
   const int n = static_cast<int>(order.size());
   Rule rule = unmoved(broken ? n + 2 : n + 1, symbols);
@@ -37,7 +39,7 @@ Rule ordering(const std::vector<std::int32_t>& order, int symbols, bool broken) 
   return rule;
 }
 
-// Calls visit(symbol) for each segment that a sequence of labels begins.
+// Calls visit(symbol) for each segment of a sequence of labels.
 template <class Visit>
 void for_symbols(const RuleSet& rules, const std::vector<std::int32_t>& labels, int Y,
                  Visit visit) {
@@ -123,7 +125,7 @@ RuleMemory::RuleMemory(const RuleSet& rules, int Y, const std::uint8_t* follows)
       rules_(rules.compiled(Y)),
       moving_(symbols_),
       slots_(64, kEmpty) {
-  int used = 0;  // bits of the last word
+  int used = 0;  // number of bits used in the last word
   for (std::size_t r = 0; r < rules_.size(); ++r) {
     const Rule& rule = rules_[r];
     int bits = 1;
@@ -147,7 +149,8 @@ RuleMemory::RuleMemory(const RuleSet& rules, int Y, const std::uint8_t* follows)
 
 void RuleMemory::find_past(const std::uint8_t* follows) {
   const std::size_t n = symbols_, Y = Y_;
-  // Adds the limit of a symbol, whose rules come first and in the order of their symbols.
+  // Adds the bit of the limit on a symbol.  The rules of limits come first, in the order of their
+  // symbols.
   auto add_limit = [&](std::size_t symbol, Past& past) {
     if (symbol >= set_.once.size() || set_.once[symbol] == kNoLimit) return;
     std::size_t rule = 0;
@@ -156,7 +159,7 @@ void RuleMemory::find_past(const std::uint8_t* follows) {
     bits[fields_[rule].word] |= std::uint64_t{1} << fields_[rule].shift;
   };
   const Past none{std::vector<std::uint64_t>(words_, 0), std::vector<std::uint64_t>(words_, 0)};
-  // The labels that some sequence leads to, by depth-first search from each; then their symbols.
+  // later[k][z]: whether symbol z may occur after symbol k; by depth-first search from each label.
   after_.assign(n, none);
   std::vector<std::uint8_t> later(n * n, follows == nullptr);
   for (std::size_t x = 0; follows != nullptr && x < Y; ++x) {
@@ -178,7 +181,7 @@ void RuleMemory::find_past(const std::uint8_t* follows) {
       if (!later[k * n + z]) add_limit(z, after_[k]);
     }
   }
-  // An order never goes back: what it forbids in a state stays forbidden.
+  // The states of an ordered rule only increase, so a symbol that it forbids stays forbidden.
   in_order_.resize(rules_.size());
   const auto first = static_cast<std::size_t>(set_.limits());
   for (std::size_t r = first; r < first + set_.ordered.size(); ++r) {
@@ -199,7 +202,7 @@ bool RuleMemory::forget(const Past& past) {
   return true;
 }
 
-// The place of a memory in the hash table, or the free one where it belongs.
+// The slot of a memory in the hash table, or the free slot in which to insert it.
 std::size_t RuleMemory::slot_of(const std::uint64_t* packed) const {
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < words_; ++k) {
@@ -245,7 +248,7 @@ std::int32_t RuleMemory::next(std::int32_t memory, int previous, int y) {
     if (!in_order_[r].empty()) possible = forget(in_order_[r][state(packed_.data(), r)]);
   }
   if (!possible) return next_[at] = -1;
-  const std::int32_t number = number_of(packed_);  // may move next_
+  const std::int32_t number = number_of(packed_);  // may reallocate next_
   return next_[at] = number;
 }
 

@@ -1,8 +1,8 @@
 // Rules on the sequence of labels, by name, and the small automata that they compile to.
 //
-// Rules speak about symbols.  In a model of segments a symbol is a label.  In a chain the labels
-// are tags, and the symbols are the labels of the segments that the tags spell: a rule then moves
-// only where a tag begins a new segment.
+// Rules are defined over symbols.  In a segment model a symbol is a label.  In a chain the labels
+// are tags, and the symbols are the labels of the segments that the tags encode; the state of a
+// rule then changes only where a tag begins a new segment.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct Rule {
 enum Limit : std::uint8_t { kNoLimit = 0, kAtMostOnce = 1, kExactlyOnce = 2 };
 
 struct RuleSet {
-  std::vector<std::uint8_t> once;  // [symbols] a Limit each; empty if there are none
+  std::vector<std::uint8_t> once;  // [symbols] the Limit of each; empty if there are none
   std::vector<std::vector<std::int32_t>> ordered;  // symbols that may occur in this order only
   std::vector<Rule> tables;                        // any other rules
-  std::vector<std::int32_t> symbol;  // [Y] the symbol of each label; empty: the label itself
-  std::vector<std::uint8_t> joined;  // [Y][Y] the second label continues the segment of the first;
-                                     // empty: every label begins a segment
+  std::vector<std::int32_t> symbol;  // [Y] the symbol of each label; empty if it is the label
+  std::vector<std::uint8_t> joined;  // [Y][Y] whether the second label continues the segment of the
+                                     // first; empty if every label begins a segment
 
   bool empty() const { return limits() == 0 && ordered.empty() && tables.empty(); }
   int limits() const;  // number of symbols with a limit
@@ -46,21 +46,22 @@ struct RuleSet {
   std::vector<Rule> compiled(int Y) const;
   // The same rules without the limits on symbols outside `tracked` ([symbols]).
   RuleSet tracking(const std::vector<std::uint8_t>& tracked) const;
-  // Whether a whole sequence of labels keeps all rules.
+  // Whether a complete sequence of labels satisfies all rules.
   bool kept_by(const std::vector<std::int32_t>& labels, int Y) const;
-  // Whether it keeps one of the compiled rules.
+  // Whether it satisfies the given compiled rule.
   bool keeps(const Rule& rule, const std::vector<std::int32_t>& labels, int Y) const;
-  // The symbols whose limit a whole sequence of labels breaks.
+  // The symbols whose limits a complete sequence of labels violates.
   std::vector<std::int32_t> broken_by(const std::vector<std::int32_t>& labels, int Y) const;
 };
 
-// The joint state of all rules as one number, the memory of a label sequence.  Memories are
-// numbered as they are reached, 0 first.  There may be millions, so that the states of all rules
-// are packed into a few words, and a symbol moves only the rules that it can move.
+// The joint state of all rules, called the memory of a label sequence, as one number.  Memories are
+// numbered in the order in which they are reached; 0 is that of the empty sequence.  There may be
+// millions.  Therefore the states of all rules are packed into a few words, and a symbol updates
+// only the rules whose state it can change.
 //
-// What cannot matter any more is forgotten: that a symbol has occurred, where it cannot occur
-// again, since an ordered rule or the pairs of labels that may follow each other forbid it from
-// here on.  A symbol that must occur, has not, and cannot any more makes a sequence forbidden.
+// A memory omits what can no longer matter: whether a symbol limited to one occurrence has
+// occurred, once an ordered rule or the allowed pairs of labels exclude any further occurrence.  A
+// sequence is forbidden as soon as a required symbol has not occurred and can no longer occur.
 class RuleMemory {
  public:
   // follows: [Y][Y] whether a label may follow another; null if all may.
@@ -72,19 +73,20 @@ class RuleMemory {
 
  private:
   static constexpr std::int32_t kUnknown = -2, kEmpty = -1;
-  // Where the state of a rule stands in the words of a memory.
+  // The position of the state of a rule in the words of a memory.
   struct Field {
     std::size_t word;
     int shift;
     std::uint64_t mask;
   };
-  // Limits on symbols that cannot occur any more, as bits of a memory: those of the symbols that
-  // may or may not have occurred, and of those that must have.
+  // The limits on symbols that can no longer occur, as masks of the bits of a memory.  forgotten:
+  // symbols that occur at most once, whose bits are cleared.  needed: symbols that must occur,
+  // whose bits must be set.
   struct Past {
     std::vector<std::uint64_t> forgotten, needed;  // [words]
   };
   void find_past(const std::uint8_t* follows);
-  bool forget(const Past& past);  // in packed_; false if a required symbol cannot occur any more
+  bool forget(const Past& past);  // updates packed_; false if a required symbol is missing
   std::int32_t number_of(const std::vector<std::uint64_t>& packed);
   std::size_t slot_of(const std::uint64_t* packed) const;
   std::int32_t state(const std::uint64_t* packed, std::size_t rule) const {
@@ -95,18 +97,18 @@ class RuleMemory {
   int Y_, symbols_;
   std::vector<Rule> rules_;
   std::vector<Field> fields_;                      // [rules]
-  std::vector<std::vector<std::int32_t>> moving_;  // [symbols] the rules that each may move
-  std::vector<Past> after_;                        // [symbols] what is past after each
-  std::vector<std::vector<Past>> in_order_;        // [rules][states] and in a state of an order
+  std::vector<std::vector<std::int32_t>> moving_;  // [symbols] rules whose state it may change
+  std::vector<Past> after_;                        // [symbols] once the symbol has occurred
+  std::vector<std::vector<Past>> in_order_;        // [rules][states] in a state of an ordered rule
   std::size_t words_ = 1;
-  std::vector<std::uint64_t> known_, packed_;  // [memories][words], and one more
-  std::vector<std::int32_t> slots_;  // a hash table of memories; its size is a power of two
-  std::vector<std::int32_t> next_;   // [memories][symbols]
+  std::vector<std::uint64_t> known_, packed_;  // [memories][words], and [words] of scratch
+  std::vector<std::int32_t> slots_;            // hash table of memories; its size is a power of two
+  std::vector<std::int32_t> next_;             // [memories][symbols]
 };
 
-// The rule of one of these names over a number of symbols: "at most once", "exactly once",
-// "at least twice" (one symbol), "ordered", "disordered" (several).  Throws std::invalid_argument
-// for any other name.
+// Returns the rule "at most once", "exactly once" or "at least twice" (for one symbol), "ordered"
+// or "disordered" (for several).  Throws std::invalid_argument for any other name and for invalid
+// symbols.
 Rule named_rule(const std::string& name, const std::vector<std::int32_t>& some, int symbols);
 
 }  // namespace caesura

@@ -3,7 +3,7 @@
 namespace caesura {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{20};  // between two questions to the caller
+constexpr std::chrono::milliseconds kPause{20};  // between two calls of asked_
 thread_local CallScope* innermost = nullptr;
 
 }  // namespace

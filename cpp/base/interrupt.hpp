@@ -1,4 +1,4 @@
-// Interruption of kernels: long loops check from time to time whether the caller wants to stop.
+// Interruption of kernels: long loops check periodically whether the caller wants to stop.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,17 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// A call of the kernels, on the calling thread or on a helper thread.  Helper threads stop when
-// the calling thread is interrupted.
+// The scope of a kernel call, on the calling thread or on one of its helper threads.  An
+// interruption of the calling thread also stops its helper threads.
 class CallScope {
  public:
   using Asked = bool (*)();
 
-  // `asked` is called at most every few milliseconds; if it is null, the call is not interrupted.
+  // `asked` returns whether to stop, and is called at most every 20 ms.  If it is null, the call
+  // cannot be interrupted.
   explicit CallScope(Asked asked);
-  // For a helper thread of another call; null if that call has no scope.
+  // The scope of a helper thread.  `caller` is the scope of the calling thread, or null if it has
+  // none.
   explicit CallScope(CallScope* caller);
   ~CallScope();
   CallScope(const CallScope&) = delete;
@@ -38,13 +40,13 @@ class CallScope {
   CallScope* before_;
 };
 
-// Throws Interrupted if the call of this thread was interrupted.  It reads a clock, which takes
-// about 25 ns, so tight loops call it every few rounds only.
+// Throws Interrupted if the current call was interrupted.  It reads a clock, which takes about
+// 25 ns, so tight loops do not call it in every iteration.
 void check_interrupt();
 
-// Number of tokens of a sequence that the fast kernels process between two checks.  With 1,000
-// labels, a token costs about 0.5 ms; with few, 0.05 us, beside which a check every 256 tokens is
-// not noticed.
+// Number of tokens that the fast kernels process between two checks.  A token takes about 0.5 ms
+// with 1,000 labels.  With few labels it takes 0.05 us, and the cost of a check every 256 tokens is
+// still negligible.
 constexpr int kPatience = 256;
 
 }  // namespace caesura

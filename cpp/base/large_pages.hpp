@@ -1,5 +1,5 @@
-// Vectors in large pages: in small pages, every random access to a large table would need a look-up
-// of its page.
+// Vectors in huge pages (2 MB).  With small pages, almost every random access to a large table
+// would miss the TLB.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Vectors that may be stored in memory-mapped files, which the system moves between memory and
-// disk.
+// Vectors that may be stored in memory-mapped files, so that the operating system can move them
+// between memory and disk.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace caesura {
 
-// A folder for unnamed temporary files; null for ordinary memory.
+// A folder for unnamed temporary files; null selects ordinary memory.
 using Folder = std::shared_ptr<const std::string>;
 
-// Writable pages of a new file, or null.
+// Maps a new, unlinked file in `folder`.  Returns its writable pages, or null on failure.
 inline void* map_file(const std::string& folder, std::size_t bytes) {
 #ifdef CAESURA_HAVE_MMAP
   std::string path = folder + "/caesura-XXXXXX";
@@ -41,8 +41,8 @@ inline void* map_file(const std::string& folder, std::size_t bytes) {
 template <class T>
 struct Mapping {
   using value_type = T;
-  using propagate_on_container_move_assignment = std::true_type;  // pages are handed over
-  static constexpr std::size_t kLeast = std::size_t{1} << 16;     // bytes; less is not worth a file
+  using propagate_on_container_move_assignment = std::true_type;  // a move transfers pages
+  static constexpr std::size_t kLeast = std::size_t{1} << 16;     // bytes, minimum size of a file
   Folder folder;
 
   Mapping() = default;

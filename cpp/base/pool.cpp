@@ -33,7 +33,8 @@ struct Pool {
 
 Pool& pool();
 
-// A process forked while another thread holds the lock would wait for it forever.
+// fork() acquires the lock first: the child of a fork during which another thread held it would
+// wait for it forever.
 void lock() { pool().guard.lock(); }
 void unlock() { pool().guard.unlock(); }
 
@@ -44,13 +45,14 @@ Pool* make() {
   return new Pool;
 }
 
-// Never destroyed: results may outlive everything else when the interpreter ends.
+// Never destroyed, because results may outlive static objects when the interpreter exits.
 Pool& pool() {
   static Pool* const shared = make();
   return *shared;
 }
 
-// Rounded up by at most an eighth, so that blocks fit again.
+// Rounds up to a multiple of 8, and from 64 on by at most an eighth, so that freed blocks fit later
+// requests of similar sizes.
 std::size_t size_class(std::size_t count) {
   std::size_t step = 8;
   while (step * 16 <= count) step *= 2;

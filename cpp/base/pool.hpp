@@ -1,5 +1,5 @@
-// A pool of memory for results.  Freed blocks are kept, up to a limit, and used again, because a
-// new page from the system costs more than writing the numbers into it.
+// A memory pool for results.  Freed blocks are kept, up to a limit, and reused, because a page
+// fault on fresh memory costs more than writing the numbers into the page.
 #pragma once
 
 #include <cstddef>

@@ -12,13 +12,13 @@
 namespace caesura {
 namespace {
 
-// Returns the blocks of a workspace, also when an exception is thrown.
+// Clears a workspace at the end of a scope, also when an exception is thrown.
 struct Cleared {
   Workspace& workspace;
   ~Cleared() { workspace.clear(); }
 };
 
-// The helper threads of a call; the caller can be interrupted while it waits for them.
+// The helper threads of a call.  The caller can be interrupted while it waits for them.
 class Helpers {
  public:
   template <class Body>
@@ -40,7 +40,7 @@ class Helpers {
       // If the system provides no more threads, the existing ones do the work.
     }
   }
-  // Calls `check` every few milliseconds; it must not throw.
+  // Waits for all threads and calls `check` about every 20 ms, which must not throw.
   template <class Check>
   void join(Check check) {
     std::unique_lock<std::mutex> lock(guard_);
@@ -64,7 +64,7 @@ class Helpers {
 }  // namespace
 
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work) {
-  // Few or long sequences are taken one by one, many in chunks.
+  // Threads claim single items when there are few, and chunks when there are many.
   const int chunk = count >= 64 * std::int64_t{n_threads} ? 4 : 1;
   n_threads = std::min(n_threads, count);
   if (n_threads <= 1) {
@@ -78,7 +78,7 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
   }
   std::atomic<int> next{0};
   std::exception_ptr error;
-  int failed = count;  // the smallest i that has thrown; all smaller ones were started and will end
+  int failed = count;  // the smallest i that threw; all smaller ones are claimed and will finish
   std::mutex guard;
   auto guarded = [&](const int& i, auto&& some) {
     try {
@@ -89,7 +89,7 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
         error = std::current_exception();
         failed = i;
       }
-      next = count;  // no new work is started
+      next = count;  // no more items are claimed
     }
   };
   auto body = [&] {

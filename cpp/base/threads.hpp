@@ -1,4 +1,4 @@
-// Parallel loops over independent pieces of work.
+// Parallel loops with independent iterations.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,14 @@
 
 namespace caesura {
 
-// Calls work(i, workspace) for i = 0 .. count - 1 on that many threads; each i is independent, so
-// the results are the same for any number of threads.  If several throw, the exception of the
-// smallest i is thrown again after all have ended, so that it does not depend on their number.
+// Calls work(i, workspace) for i = 0 .. count - 1 on up to n_threads threads.  The calls must be
+// independent, so that the results are the same for any number of threads.  If several calls throw,
+// the exception of the smallest i is rethrown when all threads have ended, so that the error does
+// not depend on the number of threads either.
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
 
-// Calls work(begin, end) for the blocks of a long vector, which are the same for any number of
-// threads.  It is not interrupted, so a vector is never changed in part.
+// Calls work(begin, end) for each block of a vector.  The blocks are the same for any number of
+// threads.  The loop cannot be interrupted, so a vector is never left partly updated.
 template <class Work>
 void for_blocks(std::int64_t size, int n_threads, Work work) {
   constexpr std::int64_t kBlock = 1 << 15;

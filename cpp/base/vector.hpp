@@ -1,5 +1,6 @@
-// Named vector verbs.  This header is compiled once for each instruction set: CAESURA_ISA names the
-// namespace, CAESURA_WIDTH the doubles in a vector, CAESURA_FLOAT whether the numbers are float.
+// Vector operations.  This header is compiled once for each instruction set: CAESURA_ISA is the
+// name of the namespace, CAESURA_WIDTH the number of doubles in a vector, and CAESURA_FLOAT tells
+// whether the numbers are float.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,14 @@ inline vec load(const real* p) {
   return v;
 }
 inline void store(real* p, vec v) { std::memcpy(p, &v, sizeof v); }
-// The first `count` numbers, then `rest`; no store before a load, which would stall.
+// Loads `count` numbers and sets the other lanes to `rest`.  The lanes are set one by one: a vector
+// load from a buffer that was just filled would stall.
 inline vec load_part(const real* p, int count, real rest) {
   vec v;
   for (int i = 0; i < W; ++i) v[i] = i < count ? p[i] : rest;
   return v;
 }
-inline vec splat(real x) { return x - vec{}; }  // not +: x + 0 is not always x
+inline vec splat(real x) { return x - vec{}; }  // not +: -0.0 + 0.0 is 0.0
 inline void store_part(real* p, vec v, int count) {
   for (int i = 0; i < W; ++i) {
     if (i < count) p[i] = v[i];
@@ -61,7 +63,7 @@ inline bool any(ivec v) {
   return bits != 0;
 }
 
-// Lanes q, q + 1, ... that lie in [low, high).
+// The mask of the lanes, numbered q, q + 1, ..., that lie in [low, high).
 inline ivec lanes_in(int q, int low, int high) {
   ivec lane;
   for (int i = 0; i < W; ++i) lane[i] = q + i;
@@ -69,14 +71,15 @@ inline ivec lanes_in(int q, int low, int high) {
 }
 
 #if CAESURA_FLOAT
-// e^x for x <= 88; below -87 it is 0.  As below, with P of degree 4 (1e-8).
+// e^x for x <= 88; 0 below -87.  The algorithm of the version for double, with P of degree 4
+// (relative error 1e-8).
 inline vec exp(vec x) {
   constexpr float kShift = 0x1.8p23f;
   const ivec tiny = x < -87.0f;
   const vec y = tiny ? splat(-87.0f) : x;
   const vec shifted = y * 1.44269504f + kShift;
   const vec n = shifted - kShift;
-  vec r = y - n * 0x1.62e000p-1f;  // ln 2, its first 12 bits: n times it is exact
+  vec r = y - n * 0x1.62e000p-1f;  // the first 12 bits of ln 2, so that the product is exact
   r = r - n * 0x1.0bfbe8p-15f;
   const vec low = 0.5f + r * 0.16666577f;
   const vec high = 0.041666555f + r * (0.008363173f + r * 0.0013926176f);
@@ -85,16 +88,16 @@ inline vec exp(vec x) {
   return tiny ? vec{} : poly * scale;
 }
 #else
-// e^x for x <= 709; below -708 it is 0, so that exp(-inf) = 0.
-//   x = n ln 2 + r, |r| <= ln(2)/2;  e^r = 1 + r + r^2 P(r), P of degree 9 at Chebyshev nodes
-//   (1e-17)
+// e^x for x <= 709; 0 below -708, so that exp(-inf) = 0.
+//   x = n ln 2 + r, |r| <= ln(2)/2;  e^r = 1 + r + r^2 P(r), where P has degree 9 and interpolates
+//   at Chebyshev nodes (relative error 2e-17)
 inline vec exp(vec x) {
-  constexpr double kShift = 0x1.8p52;  // adding it rounds to whole numbers
+  constexpr double kShift = 0x1.8p52;  // adding it rounds to an integer
   const ivec tiny = x < -708.0;
   const vec y = tiny ? splat(-708.0) : x;
   const vec shifted = y * 1.4426950408889634 + kShift;
   const vec n = shifted - kShift;
-  vec r = y - n * 0x1.62e42fefa3800p-1;  // ln 2, its first 41 bits: n times it is exact
+  vec r = y - n * 0x1.62e42fefa3800p-1;  // the first 42 bits of ln 2, so that the product is exact
   r = r - n * 0x1.ef35793c76730p-45;
   const vec r2 = r * r;
   const vec r4 = r2 * r2;
@@ -110,13 +113,14 @@ inline vec exp(vec x) {
   return tiny ? vec{} : poly * scale;
 }
 
-// ln x for normal x > 0; 0 and denormal numbers give -inf.
+// ln x for normal x > 0; -inf for 0 and subnormal numbers.
 //   x = 2^e m, m in [sqrt(1/2), sqrt(2));  s = (m - 1) / (m + 1);  ln m = 2 s + s^3 P(s^2)
 inline vec log(vec x) {
   const ivec bits = as_bits(x);
   const ivec mantissa = (bits & 0x000fffffffffffff) | 0x3ff0000000000000;
   vec m = as_real(mantissa);
-  // The exponent as a double: put it below the mantissa of 2^52 and take 2^52 away.
+  // The exponent as a double: it becomes the low bits of the mantissa of 2^52, and 2^52 is
+  // subtracted.
   const ivec raw = reinterpret_cast<ivec>(
       reinterpret_cast<std::uint64_t __attribute__((vector_size(W * 8)))>(bits) >> 52);
   vec e = as_real(raw | 0x4330000000000000) - (0x1p52 + 1023.0);

@@ -1,4 +1,4 @@
-// Scratch memory of one thread: blocks are handed out during a kernel and taken back all at once.
+// Scratch memory of one thread.  A kernel allocates arrays from it, and all are released at once.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // 64-byte aligned, not initialised; valid until clear().
+  // Arrays are aligned to 64 bytes, uninitialised, and valid until clear().
   double* doubles(std::size_t count);
   std::int32_t* ints(std::size_t count);
   void clear();
 
-  // Aligned memory that outlives clear(), for what one problem leaves to the next; *fresh if it is
-  // new.
+  // Aligned memory that survives clear(), for values that one problem leaves to the next.  *fresh
+  // tells whether it is new, which it is whenever `count` changes; new memory is zeroed.
   double* kept(std::size_t count, bool* fresh);
   std::size_t peak() const { return peak_; }
 

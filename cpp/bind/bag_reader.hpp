@@ -4,10 +4,10 @@
 //   {"w": "the", "length": 3.0}      w:the with the value 1, length with the value 3
 //   {"w": {"the": 2}, "is": ["a"]}   w:the with the value 2, is:a with the value 1
 //
-// `caesura.features.bags.pairs` defines what a bag means.  The reader below handles the usual types
-// and gives up on everything else (a mapping that is not a dict, a generator, a value that is not a
-// finite number): it then discards the token and calls Python, which reads it or raises an error
-// that names it.
+// `caesura.features.bags.pairs` defines what a bag means.  The reader below handles the usual
+// types.  On anything else (a mapping that is not a dict, a generator, a value that is not a finite
+// number) it discards what it has read of the token and calls Python, which reads the token or
+// raises an error that names it.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace caesura {
 
 namespace nb = nanobind;
 
-constexpr int kDeepest = 64;  // dicts inside each other; deeper nesting is left to Python
+constexpr int kDeepest = 64;  // levels of nested dicts; Python reads deeper ones
 
 // Appends a string as UTF-8.  A lone surrogate becomes three bytes, as with "surrogatepass".
 inline void append_utf8(PyObject* o, std::string& out) {
@@ -49,7 +49,7 @@ inline void append_utf8(PyObject* o, std::string& out) {
   }
 }
 
-// Appends a string, or bytes that are UTF-8; false if the object is neither.
+// Appends a string, or bytes that are UTF-8.  Returns false if the object is neither.
 inline bool append_text(PyObject* o, std::string& out) {
   if (PyUnicode_Check(o)) {
     append_utf8(o, out);
@@ -65,7 +65,7 @@ inline bool append_text(PyObject* o, std::string& out) {
   return true;
 }
 
-// Whether a value is one of NumPy's real numbers or truth values, whose conversion runs no Python.
+// Whether a value is a real number or bool of NumPy, whose conversion runs no Python code.
 inline bool is_numpy_number(PyObject* o) {
   static PyTypeObject* const* types = [] {
     static PyTypeObject* found[3];
@@ -77,12 +77,13 @@ inline bool is_numpy_number(PyObject* o) {
     return found;
   }();
   PyTypeObject* type = Py_TYPE(o);
-  if (is_heap_type(type)) return false;  // a class of a user
+  if (is_heap_type(type)) return false;  // a class defined in Python
   return std::any_of(types, types + 3,
                      [type](PyTypeObject* one) { return PyType_IsSubtype(type, one) != 0; });
 }
 
-// Reads a finite number; false if the value is none or has a conversion of its own.
+// Reads a finite number.  Returns false if the value is not one, or if its type defines its own
+// conversion.
 inline bool read_number(PyObject* o, double& number) {
   void* const converted = float_slot(Py_TYPE(o));
   if (converted == nullptr) return false;
@@ -105,13 +106,14 @@ inline bool read_number(PyObject* o, double& number) {
 // The names and values of some tokens, concatenated.
 class BagReader {
  public:
-  // Names are going to be looked up in `strings`, if given.  before_python() is called before any
-  // Python code, which might free the strings of the tokens that were read: it must use these and
-  // clear the reader.
+  // Names are prefetched in `strings`, where they will be looked up, unless it is null.
+  // before_python() is called before any Python code, which might free the strings of the tokens
+  // read so far: it must process these tokens, which are then discarded.
   BagReader(nb::callable flatten, const Interner* strings, std::function<void()> before_python)
       : flatten_(std::move(flatten)), strings_(strings), before_python_(std::move(before_python)) {}
 
-  // Reads token t of sequence i; the strings of the list `later` are read soon.
+  // Reads token t of sequence i.  If `later` is a list, its strings, which will be read soon, are
+  // prefetched.
   void read(PyObject* bag, std::size_t i, Py_ssize_t t, PyObject* later = nullptr) {
     first_ = count_;
     later_ = later_end_ = nullptr;
@@ -142,14 +144,14 @@ class BagReader {
 
  private:
   struct Name {
-    const char* direct;  // the characters of an ASCII string that stands alone; or null:
-    std::size_t begin;   // an offset into text_
+    const char* direct;  // characters of an ASCII string that is the whole name, or null
+    std::size_t begin;   // if null, offset in text_
     std::size_t size;
     std::uint64_t hash;
     double value;
   };
 
-  // Drops what was read of the current token, and lets the tokens before it be used.
+  // Discards what was read of the current token, and has the tokens before it processed.
   void use_earlier() {
     count_ = first_;
     before_python_();
@@ -173,8 +175,8 @@ class BagReader {
     if (strings_ != nullptr) strings_->expect(hash);
     return hash;
   }
-  // Prefetches a string that is read soon: one for each that is read now, so that requests do not
-  // queue up.
+  // Prefetches a string that will be read soon: one for each string that is read now, so that
+  // requests do not queue up.
   void expect_later() {
     if (later_ == later_end_) return;
     const char* item = reinterpret_cast<const char*>(*later_++);
@@ -182,13 +184,13 @@ class BagReader {
     __builtin_prefetch(item + 64);
   }
 
-  // Adds everything in a container, with the names of the dicts around it before each name.
-  // Returns false if it contains an unusual type.
+  // Adds all names in a container, each after the keys of the enclosing dicts.  Returns false if it
+  // contains an unusual type.
   bool collect(PyObject* o, int depth) {
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return strings(o);
     if (PyDict_CheckExact(o)) return dict(o, depth);
     if (PyAnySet_CheckExact(o)) return set(o);
-    if (is_ordered_dict(o)) {  // its order is not that of the dict below it
+    if (is_ordered_dict(o)) {  // its order is not that of the underlying dict
       if (!has_plain_keys(o)) return false;
       nb::object copy = nb::steal(PyDict_New());
       if (!copy.is_valid() || PyDict_Update(copy.ptr(), o) != 0) throw nb::python_error();
@@ -199,7 +201,7 @@ class BagReader {
            item_slot(type) == item_slot(&PyDict_Type) && dict(o, depth);
   }
 
-  // Whether copying a dict runs no Python code: other keys may have hashes of their own.
+  // Whether copying a dict runs no Python code: keys of other types may define their own hashes.
   static bool has_plain_keys(PyObject* dict) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
@@ -220,8 +222,8 @@ class BagReader {
     return true;
   }
 
-  // Adds plain ASCII strings, as nearly all are, up to the first that is none, and returns how many
-  // there were.
+  // Adds the items up to the first that is not a plain ASCII string, as nearly all are, and returns
+  // their number.
   Py_ssize_t plain_strings(const FastItems& items, Py_ssize_t count) {
     while (names_.size() < count_ + static_cast<std::size_t>(count)) grow();
     Name* out = names_.data() + count_;
@@ -235,8 +237,8 @@ class BagReader {
     return k;
   }
 
-  // Sorted, since the order of a set changes from run to run.  The order of code points is that of
-  // the bytes of UTF-8.
+  // Adds the strings of a set in sorted order, because the order of a set changes from run to run.
+  // UTF-8 sorts by bytes as it does by code points.
   bool set(PyObject* set) {
     const std::size_t first = count_;
     const nb::object items = nb::steal(PySequence_List(set));
@@ -277,7 +279,7 @@ class BagReader {
     return true;
   }
 
-  // What may be inside a dict; other containers are errors there.
+  // Whether a value of a dict is a container that is allowed there; others are errors.
   static bool nested(PyObject* o) {
     return PyDict_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyAnySet_Check(o);
   }
@@ -303,11 +305,11 @@ class BagReader {
   const Interner* strings_;
   std::function<void()> before_python_;
   PyObject **later_ = nullptr, **later_end_ = nullptr;
-  std::size_t first_ = 0;  // name of the current token
+  std::size_t first_ = 0;  // first name of the current token
   std::size_t count_ = 0;
-  std::vector<Name> names_;  // the first count_ of them
+  std::vector<Name> names_;  // only the first count_ are used
   std::string text_;
-  std::string prefix_;  // the names of the dicts around, each with a colon
+  std::string prefix_;  // keys of the enclosing dicts, each with a colon
 };
 
 }  // namespace caesura

@@ -1,4 +1,4 @@
-// Bags of attributes of many sequences as ragged arrays of numbers, and as plain lists.
+// Conversion of bags of attributes to ragged arrays of numbers, and to plain lists.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -17,7 +17,7 @@ struct Bags {
   std::vector<std::int32_t> ids;
   std::vector<double> values;  // empty while all are 1
 
-  // The attributes of a token; unknown ones are left out.
+  // Appends the attributes of a token; unknown ones are omitted.
   template <class Value>
   void push(const std::int32_t* found, std::size_t count, Value value) {
     const std::size_t before = ids.size();
@@ -36,11 +36,11 @@ struct Bags {
   }
 };
 
-// Looks up the names of whole tokens, ends[k] being where those of token k end.
+// Looks up the names of several tokens at once; ends[k] is the end of the names of token k.
 class NameLookup {
  public:
-  // Number of names looked up at a time.  Each step prefetches the memory that the next one reads;
-  // with too few names it would wait for the first.
+  // Number of names that are looked up at a time.  Each pass prefetches what the next one reads;
+  // with too few names, the next one would have to wait for it.
   static constexpr std::size_t kMany = 96;
 
   NameLookup(Interner& strings, bool grow) : strings_(strings), grow_(grow) {}
@@ -74,8 +74,8 @@ class NameLookup {
   std::vector<std::int32_t> ids_;
 };
 
-// Lists and their strings are scattered in memory: while a token is read, the strings of a later
-// one are prefetched, then the items of a later list, and a list after that.
+// Lists and their strings are scattered in memory.  While token t is read, the strings of token
+// t + kStringsAhead, the items of list t + kItemsAhead and list t + kListAhead are prefetched.
 constexpr Py_ssize_t kStringsAhead = 3, kItemsAhead = 5, kListAhead = 7;
 
 void expect(const FastItems& tokens, Py_ssize_t left) {
@@ -105,7 +105,7 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
     Interner& strings, nb::sequence sequences, bool grow, nb::callable flatten) {
   Bags bags;
   NameLookup lookup(strings, grow);
-  std::vector<std::size_t> ends;  // of the tokens that were read and not looked up yet
+  std::vector<std::size_t> ends;  // of the tokens that were read but not yet looked up
   BagReader* reader = nullptr;
   auto look_up = [&] {
     lookup.add(*reader, ends, bags);
@@ -119,7 +119,7 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
       ends.push_back(token.size());
       if (token.size() >= NameLookup::kMany) look_up();
     });
-    look_up();  // while the sequence is there
+    look_up();  // before the sequence may be freed
     bags.offsets.push_back(static_cast<std::int64_t>(bags.ptr.size()) - 1);
   }
   MaybeDoubles values;
@@ -128,8 +128,8 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
           values};
 }
 
-// Whether every sequence is a list of lists and dicts, not empty, and a string comes first: those
-// are attributes, and need no closer look before they are read.
+// Whether every sequence is a non-empty list of lists and dicts, the first of which begins with a
+// string or is empty.  These are attributes, which need no further checks before they are read.
 bool are_bags(nb::list sequences) {
   for (nb::handle sequence : sequences) {
     if (!PyList_CheckExact(sequence.ptr()) || PyList_GET_SIZE(sequence.ptr()) == 0) return false;

@@ -19,7 +19,8 @@ using namespace caesura;
 
 namespace {
 
-// Any shape: caesura.inference.batch has checked it, and sizes are checked again here.
+// Arrays of any shape: caesura.inference.batch has checked the shapes, and only the sizes are
+// checked again here.
 template <class T>
 using In = std::optional<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>;
 template <class T>
@@ -156,8 +157,8 @@ void posterior(const OwnedBatch<Real>& self, Out<Real> log_z, Out<Real> entropy,
   });
 }
 
-// An array of zeros whose memory comes from the pool: fresh pages for large arrays of counts would
-// cost as much as a chain's sums.
+// An array of zeros with memory from the pool: the page faults of a large new array of counts would
+// cost as much as the sums of a chain.
 template <class Real>
 nb::ndarray<nb::numpy, Real> zeros(const std::vector<std::size_t>& shape) {
   std::size_t size = 1;
@@ -170,7 +171,7 @@ nb::ndarray<nb::numpy, Real> zeros(const std::vector<std::size_t>& shape) {
   return nb::ndarray<nb::numpy, Real>(data, shape.size(), shape.data(), owner);
 }
 
-// scores, offsets, starts, ends, labels, sequences
+// Returns (scores, offsets, starts, ends, labels, sequences).
 nb::tuple to_python(BatchPaths paths) {
   return nb::make_tuple(given(std::move(paths.scores)), given(std::move(paths.offsets)),
                         given(std::move(paths.starts)), given(std::move(paths.ends)),

@@ -24,10 +24,9 @@ using namespace nb::literals;
 namespace caesura {
 namespace {
 
-// -- strings
-// ----------------------------------------------------------------------------------------
+// ---- Strings and their numbers ----
 
-// The bytes of a Python string; no copy where it is plain ASCII.
+// The bytes of a Python string as UTF-8, without a copy if it is plain ASCII.
 class Text {
  public:
   explicit Text(PyObject* o) {
@@ -84,8 +83,7 @@ Array<std::int32_t> add_texts(Interner& self, Vector<std::uint8_t> bytes,
   return given(std::move(ids));
 }
 
-// -- corpora
-// ----------------------------------------------------------------------------------------
+// ---- Corpora and their attributes ----
 
 using ColumnTuple = std::tuple<std::optional<Vector<std::int64_t>>, Vector<std::int32_t>,
                                std::optional<Vector<double>>>;

@@ -23,8 +23,9 @@ namespace {
 
 using Problems = std::vector<OwnedProblem*>;
 
-// Runs one query on each problem, in several threads.  A score that is NaN or +inf is an error.
-// most_limits: problems with more limits answer without the automaton of all of them.
+// Runs a query on each problem, on several threads.  Raises ValueError if a score is invalid.
+// most_limits: problems with more limits are not prepared, because the query does not use the
+// automaton that tracks all limits.
 constexpr int kAnyLimits = 1 << 30;
 template <class Work>
 void ask(const Problems& problems, int method, int n_threads, Work work,
@@ -52,8 +53,8 @@ void ask(const Problems& problems, int method, int n_threads, Work work,
   }
 }
 
-// Segments as kind(start, end, name).  Many answers about one sequence share most of their
-// segments, and so share the tuples.
+// Makes segments kind(start, end, name).  The answers for one sequence have most of their segments
+// in common, and share the tuples.
 class SegmentTuples {
  public:
   // names: a list with the name of each label
@@ -82,7 +83,8 @@ class SegmentTuples {
   std::unordered_map<Key, nb::object, Hash> made_;
 };
 
-// How the segments of answers are made: a named tuple, and the names of each problem's labels.
+// Checks what segments are made of: the type of a named tuple, and the names of the labels of each
+// problem.
 void check_names(const Problems& problems, nb::handle kind, nb::list names) {
   check_kind(kind);
   require(nb::len(names) == problems.size(), "names: one list for each problem");
@@ -105,12 +107,13 @@ nb::object to_python(const Answer& answer) {
   return nb::make_tuple(to_python(answer.segments), answer.score);
 }
 
-// The best answers about several sequences, and several answers about one.
+// One answer for each of several sequences; None if no segmentation is possible.
 nb::list to_python(const std::vector<Answer>& answers) {
   nb::list out;
   for (const Answer& answer : answers) out.append(to_python(answer));
   return out;
 }
+// Several answers for one sequence.
 nb::list ranked_to_python(const std::vector<Answer>& answers) {
   nb::list out;
   for (const Answer& answer : answers)
@@ -147,7 +150,8 @@ nb::list best(const Problems& problems, int method, int n_threads) {
   return to_python(answers);
 }
 
-// Answers are path(segments, score); their attribute _origin is the problem.
+// Returns answers path(segments, score), whose attribute _origin is the element of `origins` for
+// the problem.
 nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::handle kind,
                 nb::list names, nb::handle path, nb::list origins) {
   check_names(problems, kind, names);
@@ -181,7 +185,7 @@ nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::
   return out;
 }
 
-// The same with other limits of the search than those that answer_n_best has.
+// The n best of one problem, with the given limits of the search in place of the usual ones.
 nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_tracked,
                         std::int64_t most_entries) {
   std::vector<Answer> answers;
@@ -198,7 +202,8 @@ nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_track
   return ranked_to_python(answers);
 }
 
-// The n best of chains, summed over the tags that spell each; the labels are those of the reading.
+// The n best segmentations of chains, where the weight of a segmentation is summed over the tag
+// sequences that encode it.  Labels of segments are those of the reading.
 nb::list best_n_spelled(const Problems& problems, const Reading& reading, int n, int method,
                         int n_threads) {
   std::vector<std::vector<Answer>> answers(problems.size());
@@ -243,7 +248,7 @@ nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_
   return out;
 }
 
-// For each segment how the best segmentation without it differs from a path.
+// For each given segment, how the best segmentation without it differs from `path`.
 nb::list best_without(OwnedProblem& problem, int method, const Reading& reading, nb::list path,
                       const std::vector<std::tuple<int, int, int>>& given) {
   const ProblemInput& in = problem.problem->input();
@@ -274,7 +279,7 @@ nb::list best_without(OwnedProblem& problem, int method, const Reading& reading,
 
 struct OwnedLookup {
   nb::object problem;
-  std::shared_ptr<Problem> looked_at;  // it may have been renewed since
+  std::shared_ptr<Problem> looked_at;  // kept alive, because `problem` may replace it by a new one
   std::unique_ptr<Lookup> lookup;
 };
 

@@ -64,7 +64,7 @@ auto without_gil(Ask ask) {
   return ask(work);
 }
 
-// ln Z, entropy; counts of spans, arcs, transitions, starts, ends
+// Returns (ln Z, entropy, counts of spans, arcs, transitions, starts and ends).
 nb::tuple counts_of(const OwnedSpanGraph& self, bool want_entropy) {
   GraphPosterior p = without_gil([&](Workspace& work) {
     return graph_posterior(self.graph(), self.n_arcs(), work, want_entropy);
@@ -74,7 +74,7 @@ nb::tuple counts_of(const OwnedSpanGraph& self, bool want_entropy) {
                         given(std::move(p.ends)));
 }
 
-// ---- a batch of graphs ------------------------------------------------------------------------
+// ---- Batches of graphs ----
 
 void make_graphs(GraphBatch* self, Vector<std::int32_t> lengths, Vector<std::int64_t> offsets,
                  int n_labels, int rule, Matrix<std::int32_t> spans, Vector<double> scores,
@@ -111,7 +111,8 @@ void make_graphs(GraphBatch* self, Vector<std::int32_t> lengths, Vector<std::int
   new (self) GraphBatch(in, n_threads);
 }
 
-// ln Z, entropy (empty where not wanted), counts of spans and of transitions
+// Returns (ln Z, entropy, counts of spans, counts of transitions).  Without want_entropy, the array
+// of entropies is empty.
 nb::tuple batch_counts(const GraphBatch& self, bool want_entropy, int n_threads) {
   const std::size_t B = self.size(), Y = self.n_labels();
   std::vector<double> log_z(B), entropy(want_entropy ? B : 0), spans(self.n_spans()),
@@ -125,7 +126,7 @@ nb::tuple batch_counts(const GraphBatch& self, bool want_entropy, int n_threads)
                         given(std::move(transitions)));
 }
 
-// sequences, offsets, spans, scores
+// Returns (sequences, offsets, spans, scores).
 nb::tuple batch_paths(GraphBatchPaths paths) {
   return nb::make_tuple(given(std::move(paths.sequences)), given(std::move(paths.offsets)),
                         given(std::move(paths.spans)), given(std::move(paths.scores)));

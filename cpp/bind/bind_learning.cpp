@@ -100,7 +100,7 @@ void add_patterns(Layout& layout, const Patterns& patterns, std::int64_t n_plain
   layout.n_plain = n_plain;
 }
 
-// Weights for the possible first and last labels.
+// Adds weights for the possible first and last labels.
 void add_ends(Layout& layout) {
   for (int y = 0; y < layout.Y; ++y) {
     if (layout.barred_start.empty() || !layout.barred_start[y]) layout.start.push_back(y);
@@ -114,9 +114,9 @@ void bind_learning(nb::module_& m) {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
-    } catch (const NoAgreement& error) {  // LookupError(number of the sequence)
+    } catch (const NoAgreement& error) {  // LookupError(index of the sequence)
       PyErr_SetObject(PyExc_LookupError, nb::int_(error.sequence).ptr());
-    } catch (const InvalidScore& error) {  // FloatingPointError(number of the sequence)
+    } catch (const InvalidScore& error) {  // FloatingPointError(index of the sequence)
       if (error.sequence >= 0)
         PyErr_SetObject(PyExc_FloatingPointError, nb::int_(error.sequence).ptr());
       else

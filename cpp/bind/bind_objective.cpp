@@ -9,7 +9,8 @@ using namespace nb::literals;
 namespace caesura {
 namespace {
 
-// Consumes the design: only this objective may use it.  The gold labels move to its folder.
+// The objective takes over the design, which nothing else may use afterwards.  The gold labels are
+// moved to the folder of the design.
 void make_objective(BoundObjective* self, const Parameters& parameters,
                     std::shared_ptr<Design> design, std::shared_ptr<Gold> gold,
                     Vector<double> weight, const std::optional<Matrix<double>>& cost,
@@ -33,8 +34,7 @@ void make_objective(BoundObjective* self, const Parameters& parameters,
       layout.histories == nullptr ? std::move(automaton) : automaton_of(layout, objective.order);
 }
 
-// -- online learning
-// -----------------------------------------------------------------------------
+// ---- Online learning ----
 
 OnlinePass::State state_of(const Floats& w, const Floats& average, const Floats& squares,
                            std::int64_t n, const OnlineRule& rule) {
@@ -46,8 +46,8 @@ OnlinePass::State state_of(const Floats& w, const Floats& average, const Floats&
   return {w.data(), average.data(), rule.adagrad ? squares.data() : nullptr};
 }
 
-// kinds: [size] which of the penalties c1, c2 a weight has.  n_sequences: those that the penalties
-// are shared among, which may be more than the objective has.
+// kinds: [size] index in c1 and c2 of the penalties of each weight.  n_sequences: number of
+// sequences over which the penalties are spread, which may be larger than that of the objective.
 void make_pass(OnlinePass* self, const BoundObjective& bound, bool adagrad, bool average,
                double rate, double slowing, double power, double n_sequences,
                Vector<std::uint8_t> kinds, Vector<double> c1, Vector<double> c2,

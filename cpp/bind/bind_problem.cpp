@@ -16,8 +16,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace caesura;
 
-// Rules by name and symbols.  A table holds next[state, symbol] row by row, then which states
-// accept.
+// Converts rules that are given by name and symbols.  A table consists of next[state, symbol], row
+// by row, and accepting[state].
 RuleSet caesura::rules_from(const NamedRules& named, int Y,
                             const std::optional<Spelling>& spelling) {
   RuleSet rules;
@@ -50,7 +50,7 @@ RuleSet caesura::rules_from(const NamedRules& named, int Y,
       rules.ordered.push_back(labels);
     } else if (name == "at most once" || name == "exactly once") {
       rules.once.resize(n_labels, kNoLimit);
-      std::uint8_t& limit = rules.once[labels[0]];  // exactly once is the stricter
+      std::uint8_t& limit = rules.once[labels[0]];  // exactly once is stricter
       limit = std::max<std::uint8_t>(limit, name == "at most once" ? kAtMostOnce : kExactlyOnce);
     } else {
       rules.tables.push_back(std::move(rule));
@@ -140,7 +140,7 @@ void make_problem(OwnedProblem* self, const NamedRules& rules,
   self->problem = self->owned.get();
 }
 
-// Operation counts of the forward sweep of one problem.
+// Operation counts of the forward pass of one problem.
 nb::dict tally(OwnedProblem& self, int method) {
   const auto chosen = static_cast<Method>(method);
   self.prepare(chosen);

@@ -1,4 +1,4 @@
-// Bindings of prediction: a trained model's answers as Python objects.
+// Bindings of prediction: the answers of a trained model as Python objects.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -59,8 +59,7 @@ Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::i
   return Scorer(parameters, w.data(), std::move(rules));
 }
 
-// -- conditions
-// -------------------------------------------------------------------------------------
+// ---- Conditions on the answers ----
 
 Condition make_condition(int Y, const std::optional<Matrix<std::uint8_t>>& allowed,
                          const std::optional<Vector<std::uint8_t>>& boundary,
@@ -93,7 +92,7 @@ Condition make_condition(int Y, const std::optional<Matrix<std::uint8_t>>& allow
   return out;
 }
 
-// Conditions that fit the sequences of a design.
+// Returns the given conditions, after a check that they fit the sequences of a design.
 Conditions checked(const Scorer& self, const Design& d,
                    const std::optional<std::vector<const Condition*>>& given) {
   if (!given) return {};
@@ -117,8 +116,7 @@ Conditions checked(const Scorer& self, const Design& d,
 }
 using GivenConditions = std::optional<std::vector<const Condition*>>;
 
-// -- results
-// ------------------------------------------------------------------------------------------
+// ---- Answers as Python objects ----
 
 void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
   check_kind(kind);
@@ -126,7 +124,7 @@ void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
     require(s.label < static_cast<int>(nb::len(names)), "names: one for each state");
 }
 
-// Lists of item(k) for the segments of each sequence, None where no segmentation is possible.
+// For each sequence the list of item(k) for its segments, or None if no segmentation is possible.
 template <class Item>
 nb::list lists_of(const Paths& paths, Item item) {
   nb::list out = sized_list(paths.possible.size());
@@ -148,7 +146,7 @@ nb::list segments(const Paths& self, nb::handle kind, nb::list names) {
   return lists_of(self, [&](std::int64_t k) { return segment_of(self.segments[k], kind, names); });
 }
 
-// outer(kind(start, end, name), probability, calibrated, probability < least)
+// Segments as outer(kind(start, end, name), probability, calibrated, probability < least).
 nb::list confident_segments(const Paths& self, nb::handle outer, nb::handle kind, nb::list names,
                             Vector<double> probabilities, bool calibrated, double least) {
   check_kinds(self, kind, names);
@@ -162,7 +160,7 @@ nb::list confident_segments(const Paths& self, nb::handle outer, nb::handle kind
   });
 }
 
-// The name of the state of each token.
+// The name of the state of each token; None for a sequence with no possible segmentation.
 nb::list token_names(const Paths& self, nb::list names) {
   check_kinds(self, nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)), names);
   nb::list out = sized_list(self.possible.size());
@@ -183,8 +181,8 @@ nb::list token_names(const Paths& self, nb::list names) {
   return out;
 }
 
-// (segments, probability) by decreasing probability; empty for a sequence with no possible
-// segmentation.
+// For each sequence (segments, probability) in decreasing order of probability; empty if no
+// segmentation is possible.
 nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& reading,
                         nb::handle kind, nb::list names, int n, int n_threads,
                         const std::optional<std::vector<const Condition*>>& given) {
@@ -201,7 +199,8 @@ nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& read
   return answers_to_python(answers, reading, kind, names, item);
 }
 
-// The same where several sequences of tags say one segmentation; names: those of labels.
+// The same for chains, where probabilities are summed over the tag sequences that encode the same
+// segmentation.  names: those of the labels, not of the states.
 nb::list spelled_answers(const Scorer& self, const Design& d, const Reading& reading,
                          nb::handle kind, nb::list names, int n, int n_threads,
                          const GivenConditions& given) {
@@ -246,8 +245,7 @@ nb::list drawn_answers(const Scorer& self, const Design& d, const Reading& readi
   return answers_to_python(answers, reading, kind, names, item);
 }
 
-// -- potentials
-// ---------------------------------------------------------------------------------------
+// ---- Potentials ----
 
 template <class T, class Values, class Value>
 Array<T> column(const Values& values, Value value) {
@@ -257,8 +255,8 @@ Array<T> column(const Values& values, Value value) {
   return given(std::move(out));
 }
 
-// emission; start, end, target, score and flags of potentials, and how many are on rows; then
-// position, previous label, label and score of edges.
+// Returns (emission, potentials, number of potentials that come from rows, edges).  Potentials are
+// (start, end, target, score, flags), and edges are (position, previous label, label, score).
 nb::tuple potentials(const Scorer& self, const Design& d, int i) {
   require(i >= 0 && i < d.n_sequences(), "i: out of range");
   Workspace work;
@@ -279,7 +277,7 @@ nb::tuple potentials(const Scorer& self, const Design& d, int i) {
                      column<double>(edges, [](const Edge& e) { return e.score; })));
 }
 
-// Sequence i, under conditions of all sequences.
+// The problem of sequence i.  given: the conditions of all sequences.
 nb::typed<nb::object, OwnedProblem> problem(const Scorer& self, const Design& d, int i,
                                             const GivenConditions& given) {
   require(i >= 0 && i < d.n_sequences(), "i: out of range");

@@ -1,4 +1,4 @@
-// Bindings of features of whole segments: where they fire.
+// Bindings of the firings of segment features.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -43,7 +43,7 @@ void add(Firings& self, int source, Vector<std::int32_t> starts, Vector<std::int
   }
 }
 
-// Rules as (length, flags, name, value); those whose name is not known do not fire.
+// Rules are (length, flags, name, value).  Those with an unknown name do not fire.
 using NamedRule = std::tuple<std::int64_t, std::uint8_t, std::string, double>;
 void add_lengths(Firings& self, int source, Vector<std::int64_t> offsets, const Interner& values,
                  const std::vector<NamedRule>& rules) {
@@ -56,8 +56,7 @@ void add_lengths(Firings& self, int source, Vector<std::int64_t> offsets, const 
   fire_lengths(known, checked_offsets(offsets, -1), source, self);
 }
 
-// ids [entries]: the number of each entry's attribute, or below 0.  There may be several such
-// tables.
+// tables: arrays, [entries], with the number of the attribute of each entry, negative if unknown.
 void add_entries(Firings& self, int source, Vector<std::int32_t> keys, Vector<std::int64_t> offsets,
                  const EntryFinder& finder, const std::vector<Vector<std::int32_t>>& tables) {
   const Trie::Found found = find(finder, keys, offsets, true);

@@ -1,4 +1,4 @@
-// Bindings of prediction with features that look back.
+// Bindings of prediction with look-back features.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>

@@ -1,4 +1,4 @@
-// Bindings of features that look back: their corpora, models and learners.
+// Bindings of look-back features: their corpora, models and learners.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -97,7 +97,7 @@ void append(SpanCorpus& self, Vector<std::int64_t> offsets, const std::vector<Co
     const std::size_t size = ptr ? (*ptr)(n_tokens) : n_tokens;
     require(!ptr || static_cast<std::int64_t>(ptr->shape(0)) == n_tokens + 1, "columns: ptr");
     require(ids.shape(0) == size && (!weights || weights->shape(0) == size), "columns: length");
-    if (ptr && to.ptr.empty())  // until now there was one value for each token
+    if (ptr && to.ptr.empty())  // so far each token has one value
       for (std::int64_t t = 0; t <= before; ++t) to.ptr.push_back(t);
     if (weights && to.weights.empty()) to.weights.assign(to.ids.size(), 1.0);
     const auto first = static_cast<std::int64_t>(to.ids.size());

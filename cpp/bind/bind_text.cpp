@@ -21,15 +21,14 @@ using namespace nb::literals;
 namespace caesura {
 namespace {
 
-// -- strings
-// ----------------------------------------------------------------------------------------
+// ---- Strings and names ----
 
 void append_codes(nb::handle text, std::vector<char32_t>& out) {
   const HeldText view = view_of(text);
   for (std::int64_t k = 0; k < view.size; ++k) out.push_back(code_at(view, k));
 }
 
-// Names in the order of an enumeration of the kernels.
+// Returns the enumerator with a name; `names` are in the order of the enumeration.
 template <class Enum, std::size_t N>
 Enum named(const std::array<std::string_view, N>& names, const std::string& name,
            const char* what) {
@@ -48,10 +47,9 @@ Tokeniser tokeniser_named(const std::string& name) {
   return named<Tokeniser>(kTokenisers, name, "tokeniser: not known");
 }
 
-// -- characters
-// -------------------------------------------------------------------------------------
+// ---- Characters ----
 
-// `read_page(number)` returns (flags, class, case-folded form, NFKC form) of 256 code points.
+// ask(number) returns (flags, class, case-folded form, NFKC form) for each of 256 code points.
 std::unique_ptr<CharacterPage> read_page(const nb::callable& ask, int number) {
   const nb::gil_scoped_acquire held;
   auto page = std::make_unique<CharacterPage>();
@@ -100,8 +98,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> spans(const Characters& self,
   return out;
 }
 
-// -- types
-// ------------------------------------------------------------------------------------------
+// ---- Types of tokens ----
 
 int add_column(TokenTypes& self, const std::string& kind,
                const std::vector<std::string>& normalisers, std::shared_ptr<Interner> values,
@@ -124,7 +121,7 @@ int add_column(TokenTypes& self, const std::string& kind,
   return self.add_column(std::move(column), std::move(values), every);
 }
 
-// The strings must live while the GIL is released, whatever happens to the list.
+// A tuple keeps the strings alive while the GIL is released, even if the list is modified.
 std::shared_ptr<TokenBatch> read_texts(TokenTypes& self, nb::sequence texts,
                                        const std::string& tokeniser) {
   const Tokeniser how = tokeniser_named(tokeniser);

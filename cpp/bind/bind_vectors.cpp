@@ -32,7 +32,7 @@ Penalty penalty_of(const In& c, std::int64_t n) {
 using Products = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using ProductsOut = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Rows of correction pairs are arrays of float32, or of uint16 that are Halves.
+// Rows of correction pairs are arrays of float32, or of uint16 that represent Half.
 template <class Row>
 using Stored = std::conditional_t<std::is_same_v<Row, float>, float, std::uint16_t>;
 template <class Row>
@@ -90,7 +90,7 @@ std::tuple<double, double, double> bound_correction_pair(In w, In w0, In g, In g
   return {found.ss, found.yy, found.sy};
 }
 
-// What reads or writes correction pairs.
+// Binds the functions that read or write correction pairs.
 template <class Row>
 void bind_pairs(nb::module_& m) {
   m.def("direction", &bound_direction<Row>, "gradient"_a, "s"_a.noconvert(), "y"_a.noconvert(),

@@ -1,4 +1,4 @@
-// Shared by all bindings.
+// Declarations that all bindings share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -40,7 +40,7 @@ inline nanobind::str decoded(std::string_view text) {
 template <class T>
 using Array = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
 
-// A vector becomes an array that owns it.
+// Moves a vector into an array that owns it.
 template <class T>
 Array<T> given(std::vector<T> values) {
   auto* kept = new std::vector<T>(std::move(values));
@@ -48,7 +48,7 @@ Array<T> given(std::vector<T> values) {
   return Array<T>(kept->data(), {kept->size()}, owner);
 }
 
-// A problem together with what it points into.
+// A problem with the arrays that it points into.
 struct OwnedProblem {
   std::vector<nanobind::object> arrays;
   std::unique_ptr<ScoredProblem> scored;
@@ -64,16 +64,16 @@ struct OwnedProblem {
   }
 };
 
-// The segments of a whole segmentation, checked.
+// Returns the segments of a complete segmentation, after checks.
 std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nanobind::list given);
 
-// What follows the place of an InvalidScore.
+// The end of an error message, after the place of an invalid score.
 inline constexpr const char* kInvalidScore =
     ": holds NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, where sums "
     "are exact enough for probabilities, or -inf to forbid";
 
 using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
-// Where labels are tags: the symbol of each, and which tags continue the segment of which.
+// For labels that are tags: RuleSet::symbol and RuleSet::joined.
 using Spelling = std::pair<std::vector<std::int32_t>, Matrix<std::uint8_t>>;
 RuleSet rules_from(const NamedRules& named, int Y, const std::optional<Spelling>& spelling);
 

@@ -1,4 +1,4 @@
-// The objective of learning as Python holds it.
+// The learning objective as an object of Python.
 #pragma once
 
 #include <nanobind/stl/optional.h>
@@ -93,7 +93,7 @@ struct BoundObjective {
     return {log_z, given(std::move(counts))};
   }
 
-  // The best segmentation: starts, ends, labels, and its cost.
+  // Returns the starts, ends and labels of the best segmentation, and its cost.
   std::tuple<Array<std::int32_t>, Array<std::int32_t>, Array<std::int32_t>, double> best(
       Vector<double> w, int i, bool costed) {
     check(w, std::nullopt);

@@ -1,4 +1,4 @@
-// Shared by the bindings of features that look back.
+// Declarations that the bindings of look-back features share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,12 +14,13 @@ namespace caesura {
 
 inline std::uint64_t hashed(std::string_view text) { return hash_bytes(text.data(), text.size()); }
 
-// What is allowed between labels; Y of them.
+// Returns the rules for Y labels, after checks of the shapes.
 SpanRules span_rules(Vector<std::int32_t> bounds, Matrix<std::uint8_t> barred,
                      Vector<std::uint8_t> start, Vector<std::uint8_t> end,
                      const std::optional<Vector<double>>& bias, int Y);
 
-// Calls a function of Python: f(sequence, segments before, (start, end, label)) -> strings
+// Features computed by a Python function: f(sequence, previous segments, (start, end, label))
+// returns strings.
 struct OwnFeatures : Incremental {
   explicit OwnFeatures(nanobind::object f) : call(std::move(f)) {}
   void keys(int sequence, const std::vector<LabelledSegment>& before,

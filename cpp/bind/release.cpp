@@ -13,17 +13,16 @@ namespace nb = nanobind;
 namespace caesura {
 namespace {
 
-std::atomic<unsigned long> main_thread{
-    0};                           // Python's main thread, which alone runs signal handlers
-std::atomic<bool> ending{false};  // the interpreter is about to end
-std::atomic<unsigned long> last_thread{0};  // the thread that ends it
-std::atomic<int> returning{0};              // threads that wait for the GIL
+std::atomic<unsigned long> main_thread{0};  // the thread that runs Python's signal handlers
+std::atomic<bool> ending{false};            // whether the interpreter is shutting down
+std::atomic<unsigned long> last_thread{0};  // the thread that shuts it down
+std::atomic<int> returning{0};              // number of threads that are taking the GIL
 
 void sleep_forever() {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// Whether a signal handler raised, as that of Ctrl-C does; the exception stays set.
+// Whether a signal handler raised an exception, as that of Ctrl-C does.  The exception stays set.
 bool signalled() {
   if (PyThread_get_thread_ident() != main_thread) return false;
   const PyGILState_STATE state = PyGILState_Ensure();
@@ -32,7 +31,7 @@ bool signalled() {
   return raised;
 }
 
-// Threads that hold the GIL or wait for it may continue: wait until none is between the two.
+// Waits until no thread is taking the GIL.  Threads that try to do so later sleep.
 void end_interpreter() {
   last_thread = PyThread_get_thread_ident();
   ending = true;
@@ -41,7 +40,7 @@ void end_interpreter() {
   PyEval_RestoreThread(state);
 }
 
-// A forked child has one thread, which is its main one; all others are gone.
+// A forked child has a single thread, which is its main thread.
 void begin_child() {
   main_thread = PyThread_get_thread_ident();
   returning = 0;

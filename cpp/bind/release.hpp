@@ -1,10 +1,10 @@
-// Releasing the GIL around kernels, and taking it back.
+// A guard that releases the GIL around kernels.
 //
-// Unlike nanobind's guard this one
+// Unlike nanobind's guard it
 //   - lets signal handlers run while a kernel works on the main thread, so that Ctrl-C works, and
-//   - never takes the GIL of an interpreter that is ending.  CPython up to 3.13 ends a thread that
-//     tries to by unwinding its stack, which aborts the process if there is C++ on it; so a thread
-//     that comes back then sleeps until the process has ended.
+//   - never takes the GIL of an interpreter that is shutting down.  CPython up to 3.13 ends a
+//     thread that tries to by unwinding its stack, which aborts the process if there are C++ frames
+//     on it.  A thread that returns then sleeps until the process has ended.
 #pragma once
 
 #include <Python.h>
@@ -25,8 +25,8 @@ class Released {
   CallScope scope_;
 };
 
-// Called once, when the module is imported: hooks for signals, for fork and for the end of the
-// interpreter.
+// Installs the hooks for signals, fork and shutdown of the interpreter.  Called once, when the
+// module is imported.
 void watch_interpreter();
 
 }  // namespace caesura

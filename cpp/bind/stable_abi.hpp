@@ -1,6 +1,6 @@
-// Replacements for what Python's stable ABI lacks.  A build for one version of Python reads
-// strings, lists and types directly; one for all versions from 3.12 on (Py_LIMITED_API) calls
-// functions for the same.
+// Replacements for what the stable ABI of Python lacks.  A build for one version of Python reads
+// strings, lists and types directly; a build for all versions from 3.12 on (Py_LIMITED_API) calls
+// functions instead.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace caesura {
 
-// The slot of a type as a pointer that can be compared, such as slot_of(type, Py_tp_iter).
+// A slot of a type as a pointer that can be compared.
 #ifdef Py_LIMITED_API
 #define CAESURA_SLOT(type, name, member) PyType_GetSlot(type, name)
 #define CAESURA_INNER_SLOT(type, name, group, member) PyType_GetSlot(type, name)
@@ -87,7 +87,7 @@ inline bool ascii_text(PyObject* o, std::string_view& out) {
   return size == PyUnicode_GetLength(o);
 }
 
-// The characters of a string, where they are or, if it is not plain ASCII, copied.
+// The characters of a string: a view if it is plain ASCII, otherwise a copy.
 struct HeldText : TextView {
   std::vector<Py_UCS4> held;
 };
@@ -109,7 +109,7 @@ inline HeldText view_of(nanobind::handle text) {
 
 inline nanobind::object string_of(const std::vector<char32_t>& codes) {
   const auto size = static_cast<Py_ssize_t>(codes.size() * sizeof(char32_t));
-  int order = 1;  // that of the machine
+  int order = 1;  // byte order: 1 is big-endian, -1 little-endian
   const std::uint16_t one = 1;
   if (*reinterpret_cast<const char*>(&one) == 1) order = -1;
   return nanobind::steal(PyUnicode_DecodeUTF32(reinterpret_cast<const char*>(codes.data()), size,
@@ -121,7 +121,7 @@ inline nanobind::object string_of(const std::vector<char32_t>& codes) {
 using FastItems = PyObject**;
 inline FastItems fast_items(PyObject* list) { return PySequence_Fast_ITEMS(list); }
 
-// Prefetches the items of a list that are read soon.
+// Prefetches the items of a list, which will be read soon.
 inline void prefetch_items(PyObject* list) {
   const char* items = reinterpret_cast<const char*>(PySequence_Fast_ITEMS(list));
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(list); k += 8)
@@ -157,7 +157,7 @@ inline nanobind::object string_of(const std::vector<char32_t>& codes) {
 
 #endif
 
-// The code point at a place of a text.
+// The code point at index k of a text.
 inline char32_t code_at(const TextView& text, std::int64_t k) {
   if (text.width == 1) return static_cast<const std::uint8_t*>(text.data)[k];
   if (text.width == 2) return static_cast<const std::uint16_t*>(text.data)[k];

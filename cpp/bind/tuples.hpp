@@ -1,4 +1,4 @@
-// Named tuples and lists of Python, made quickly.
+// Fast creation of named tuples and lists of Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,14 +11,14 @@
 
 namespace caesura {
 
-// A named tuple of Python, made without a call of its constructor.
+// Creates a named tuple without calling its constructor.  Steals the references to the fields.
 inline nanobind::object named_tuple(nanobind::handle kind,
                                     std::initializer_list<PyObject*> fields) {
   auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
   PyObject* made = alloc_slot(type)(type, static_cast<Py_ssize_t>(fields.size()));
   if (made == nullptr) throw nanobind::python_error();
   Py_ssize_t k = 0;
-  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference
+  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);
   return nanobind::steal(made);
 }
 
@@ -46,8 +46,8 @@ inline void check_kind(nanobind::handle kind) {
           "kind: expected a named tuple");
 }
 
-// Pauses the garbage collector, which would scan all lists repeatedly while many are created: it
-// took a third of the time of 200,000 answers.  Nothing else runs while the GIL is held.
+// Pauses the garbage collector, which would scan all lists repeatedly while many are created: this
+// took a third of the time for 200,000 answers.  No other Python code runs, as the GIL is held.
 class NoCollection {
  public:
   NoCollection() : was_on_(PyGC_Disable() == 1) {}
@@ -59,8 +59,8 @@ class NoCollection {
   bool was_on_;
 };
 
-// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
-// the answer under the reading.
+// For each sequence the list of item(sequence, segments, score) for its answers, where the segments
+// are decoded by the reading.
 template <class Item>
 nanobind::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
                                  nanobind::handle kind, nanobind::list names, Item item) {

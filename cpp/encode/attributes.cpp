@@ -18,7 +18,7 @@ Attributes::Attributes(const std::vector<Template>& templates)
       family = families_.insert(families_.end(), Family{parts, 0, offset, offset});
     family->low = std::min(family->low, offset);
     family->high = std::max(family->high, offset);
-    // An entry is a family, one value for each part, and one attribute for each member.
+    // An entry consists of its family, one value for each part and one attribute for each member.
     const int place = 1 + static_cast<int>(parts.size()) + family->n_members++;
     member_[k] = {static_cast<int>(family - families_.begin()), offset, place};
   }
@@ -32,7 +32,7 @@ std::int32_t Attributes::push(int source, const std::int32_t* values, int count)
 }
 
 std::int32_t Attributes::id(int source, const std::int32_t* values, int count, bool grow) {
-  // A value without a number has no attributes.  Callers leave it out; a negative index would be
+  // A value without a number has no attributes.  Callers skip such values; as an index it would be
   // out of bounds.
   if (std::find(values, values + count, kUnseen) != values + count) return kMissing;
   if (count == 1) {
@@ -52,8 +52,7 @@ std::int32_t Attributes::id(int source, const std::int32_t* values, int count, b
   return blocks_[entry + member.place] = push(source, values, count);
 }
 
-// -- entries
-// ----------------------------------------------------------------------------------------
+// ---- Hash table of entries ----
 
 std::uint64_t Attributes::hash(int family, const std::int32_t* values) const {
   std::uint64_t h = static_cast<std::uint64_t>(family) + 0x9e3779b97f4a7c15;
@@ -94,7 +93,7 @@ void Attributes::find_entries(int family, const std::int32_t* values, int count,
     hashes_[k] = hash(family, values + k * width);
     __builtin_prefetch(&slots_[hashes_[k] >> 32 & mask]);
   }
-  for (int k = 0; k < count; ++k) {  // the first slot with the right tag, most likely it
+  for (int k = 0; k < count; ++k) {  // the first slot with the tag is most likely the right one
     const auto tag = static_cast<std::uint32_t>(hashes_[k]);
     std::size_t at = hashes_[k] >> 32 & mask;
     while (slots_[at].entry != kNoEntry && slots_[at].tag != tag) at = (at + 1) & mask;

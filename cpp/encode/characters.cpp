@@ -12,7 +12,7 @@ Characters::~Characters() {
   for (const auto& page : pages_) delete page.load();
 }
 
-// Two threads may read the same page at once; the first one to finish wins.
+// Two threads may read the same page at once; the page of the first one to finish is kept.
 const CharacterPage& Characters::add_page(int number) const {
   std::unique_ptr<const CharacterPage> page = read_page_(number);
   const CharacterPage* known = nullptr;
@@ -21,8 +21,8 @@ const CharacterPage& Characters::add_page(int number) const {
   return *known;
 }
 
-// NFKC(ab) = NFKC(NFKC(a) NFKC(b)), and a text of inert characters is its own NFKC form.  So the
-// forms of single characters, one after the other, are the answer if all of them are inert.
+// NFKC(ab) = NFKC(NFKC(a) NFKC(b)), and the NFKC forms of inert characters do not combine.  The
+// form of a word of inert characters is therefore the concatenation of the forms of its characters.
 void Characters::normalise(const Codes& word, Codes& out) const {
   const bool inert =
       std::all_of(word.begin(), word.end(), [this](char32_t c) { return is(c, kIsInert); });

@@ -1,8 +1,8 @@
 // Properties of code points according to the running Python.
 //
-// Python's answers depend on its Unicode version, so no table is compiled in.  The properties of
-// 256 code points (a page) are requested from Python at their first use, and are kept until
-// the process ends.  Reading a page that is there takes no lock.
+// They depend on the Unicode version of Python, so no table is compiled in.  The properties of 256
+// code points (a page) are requested from Python when they are first used, and are then cached.
+// Reading a cached page takes no lock.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ enum CharacterFlag : std::uint16_t {
   kIsSpace = 1 << 6,    // \s of re
   kIsMark = 1 << 7,     // belongs to the character before it: accents, vowel signs, joiners
   kIsDash = 1 << 8,     // category Pd
-  kIsInert = 1 << 9,    // its NFKC form stays as it is, whatever stands beside it
+  kIsInert = 1 << 9,    // its NFKC form does not change beside other characters
 };
 
 enum class CharacterClass : std::uint8_t { kNumber, kDate, kLetter, kPunctuation, kOther };
@@ -32,7 +32,7 @@ enum class CharacterClass : std::uint8_t { kNumber, kDate, kLetter, kPunctuation
 struct Character {
   std::uint16_t flags = 0;
   CharacterClass kind = CharacterClass::kOther;
-  // The case-folded and the NFKC forms: where they begin in the page's `text`, and their lengths.
+  // The case-folded and the NFKC form: their lengths and their offsets in the page's `text`.
   std::uint8_t n_folded = 0, n_normal = 0;
   std::uint16_t folded = 0, normal = 0;
 };
@@ -61,14 +61,14 @@ class Characters {
   const Character& operator[](char32_t c) const { return page(c).at[c & 0xff]; }
   bool is(char32_t c, std::uint16_t flags) const { return ((*this)[c].flags & flags) != 0; }
 
-  // Append the case-folded form of a code point.
+  // Appends the case-folded form of a code point to `out`.
   void fold_case(char32_t c, Codes& out) const {
     const CharacterPage& known = page(c);
     const Character& one = known.at[c & 0xff];
     const char32_t* text = known.text.data() + one.folded;
     out.insert(out.end(), text, text + one.n_folded);
   }
-  // The NFKC form of a word.  Python is asked only where characters may combine.
+  // Sets `out` to the NFKC form of a word.  Calls Python only if characters may combine.
   void normalise(const Codes& word, Codes& out) const;
 
  private:

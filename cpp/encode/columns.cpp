@@ -28,8 +28,7 @@ void WordForm::write() {
   at.push_back(static_cast<std::uint32_t>(text.size()));
 }
 
-// -- forms
-// ------------------------------------------------------------------------------------------
+// ---- Normalised forms of a word ----
 
 void WordReader::add_forms(WordColumn& column) {
   column.form = 0;
@@ -83,10 +82,10 @@ void WordReader::normalise(const WordForm& word, Normaliser how, WordForm& out) 
   out.write();
 }
 
-// -- kinds
-// ------------------------------------------------------------------------------------------
+// ---- Values of each kind of column ----
 
-// X for upper case, x for lower case, d for digits, every other character itself.
+// Writes the shape of a word to scratch_: X for upper or title case, x for lower case, d for digits
+// and any other character itself.  With `runs`, a repeated character is written once.
 void WordReader::shape(const WordForm& word, bool runs) {
   scratch_.clear();
   char32_t before = 0xffffffff;  // no character
@@ -107,12 +106,12 @@ void WordReader::shape(const WordForm& word, bool runs) {
   }
 }
 
-// str.isupper, str.islower and str.istitle of the whole word at once.  A character is upper, lower
-// or title (istitle but not isupper) or has no case.
+// Evaluates str.isupper, str.islower and str.istitle of a word in one pass.  A character is upper,
+// lower or title (istitle but not isupper), or has no case.
 std::string_view WordReader::case_of(const WordForm& word) const {
-  bool upper = false, lower = false, title = false;  // some character is so
+  bool upper = false, lower = false, title = false;  // of some character
   bool titled = true, after_cased = false;           // no character breaks str.istitle
-  bool rest_upper = false, rest_lower = false, rest_title = false;  // without the first character
+  bool rest_upper = false, rest_lower = false, rest_title = false;  // of some but the first
   for (std::size_t k = 0; k < word.size(); ++k) {
     const std::uint16_t flags = (*characters_)[word.codes[k]].flags;
     const bool is_upper = (flags & kIsUpper) != 0, is_lower = (flags & kIsLower) != 0;
@@ -163,9 +162,9 @@ void WordReader::mark_ends(const WordForm& word) {
   marked_.write();
 }
 
-// Whether an n-gram of the marked word comes for the first time.
+// Whether an n-gram of the marked word occurs for the first time.
 bool WordReader::is_new(std::string_view gram) {
-  constexpr std::size_t kFew = 24;  // are compared one by one, which is faster than hashing
+  constexpr std::size_t kFew = 24;  // up to this number, a linear search is faster than hashing
   if (grams_.size() < kFew) {
     if (std::find(grams_.begin(), grams_.end(), gram) != grams_.end()) return false;
   } else {

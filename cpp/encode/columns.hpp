@@ -1,4 +1,4 @@
-// The values of word columns.  caesura/features/words.py has the same in Python.
+// The values of word columns.  caesura/features/words.py implements the same in Python.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 
 namespace caesura {
 
-// A word as a column sees it, for example in lower case.
+// A word after the normalisers of a column, for example in lower case.
 struct WordForm {
   std::vector<char32_t> codes;
   std::string text;               // the same as UTF-8
-  std::vector<std::uint32_t> at;  // [codes + 1] where each code begins in `text`
+  std::vector<std::uint32_t> at;  // [codes + 1] offset of each code point in `text`
 
   std::size_t size() const { return codes.size(); }
   std::string_view part(std::size_t first, std::size_t last) const {
@@ -32,9 +32,9 @@ struct WordForm {
 
 enum class Normaliser : std::uint8_t {
   kFolded,   // NFKC
-  kZeroed,   // every digit is 0
-  kLowered,  // case folded
-  kBare,     // without the characters other than \w at both ends
+  kZeroed,   // every digit replaced by 0
+  kLowered,  // case-folded
+  kBare,     // stripped of characters other than \w at both ends
 };
 
 enum class WordKind : std::uint8_t {
@@ -52,29 +52,29 @@ enum class WordKind : std::uint8_t {
   kWordLength,
   kMatches,
   kInLexicon,
-  kPython,  // computed elsewhere
+  kPython,  // computed in Python
 };
 
 struct WordColumn {
   WordKind kind = WordKind::kPython;
-  std::vector<Normaliser> normalisers;  // the first is applied first
-  int low = 0, high = 0;                // lengths of prefixes, suffixes and n-grams
-  std::vector<std::string> buckets;     // [length] of kWordLength; the last is for all longer ones
-  std::shared_ptr<Pattern> pattern;     // of kMatches
+  std::vector<Normaliser> normalisers;    // the first is applied first
+  int low = 0, high = 0;                  // lengths of prefixes, suffixes and n-grams
+  std::vector<std::string> buckets;       // [length] of kWordLength; the last one for longer words
+  std::shared_ptr<Pattern> pattern;       // of kMatches
   std::shared_ptr<const Interner> known;  // of kInLexicon
   int form = 0;                           // set by WordReader: an index into its forms
 };
 
-// Evaluates columns; the forms of a word that several columns see are made once.
+// Evaluates columns.  A form of a word that several columns use is computed once.
 class WordReader {
  public:
   explicit WordReader(std::shared_ptr<const Characters> characters)
       : characters_(std::move(characters)), forms_(1), from_{{-1, Normaliser::kFolded}} {}
 
-  void add_forms(WordColumn& column);  // before the column is evaluated
-  void read(std::string_view word);    // the word for which columns are evaluated next
+  void add_forms(WordColumn& column);  // must be called before the column is evaluated
+  void read(std::string_view word);    // sets the word for which columns are evaluated
 
-  // Calls emit(std::string_view) with each value of the column, in Python's order.
+  // Calls emit(std::string_view) with each value of the column, in the same order as in Python.
   template <class Emit>
   void values(WordColumn& column, Emit emit);
 
@@ -91,12 +91,12 @@ class WordReader {
 
   std::shared_ptr<const Characters> characters_;
   std::vector<WordForm> forms_;                   // the first is the word itself
-  std::vector<std::pair<int, Normaliser>> from_;  // [forms] what each is made from
-  std::vector<bool> made_;                        // [forms]
+  std::vector<std::pair<int, Normaliser>> from_;  // [forms] source form and normaliser
+  std::vector<bool> made_;                        // [forms] whether computed for this word
   std::string scratch_;
   WordForm marked_;                                  // the word between < and >
   std::vector<std::string_view> grams_;              // of the marked word, in order of occurrence
-  std::unordered_set<std::string_view> many_grams_;  // the same, where there are many
+  std::unordered_set<std::string_view> many_grams_;  // the same as a set, if there are many
 };
 
 template <class Emit>

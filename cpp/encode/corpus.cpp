@@ -6,8 +6,7 @@
 
 namespace caesura {
 
-// -- extraction
-// ---------------------------------------------------------------------------------------
+// ---- Extraction of attributes ----
 
 Extractor::Extractor(std::vector<Template> templates)
     : attributes(templates), templates_(std::move(templates)) {
@@ -116,7 +115,8 @@ Planes Extractor::planes() {
   return out;
 }
 
-// Those whose attributes are all known, so that a look into a table finds them.
+// Finds the templates whose attributes can be read directly from a table: those with one part over
+// a column with one value for each token, if no attributes are added.
 std::vector<Extractor::Plain> Extractor::plain_templates(const std::vector<Column>& columns,
                                                          bool grow) const {
   std::vector<Plain> out(templates_.size());
@@ -131,13 +131,13 @@ std::vector<Extractor::Plain> Extractor::plain_templates(const std::vector<Colum
   return out;
 }
 
-// The attributes of one template at one token.
+// Appends the attributes of one template at one token to found_.
 void Extractor::find(int source, const std::vector<Column>& columns, std::int64_t begin,
                      std::int64_t end, std::int64_t t, bool grow) {
   const std::vector<Part>& parts = templates_[source].parts;
   chosen_.resize(parts.size());
   if (parts.size() == 1 && t + parts[0].offset >= begin &&
-      t + parts[0].offset < end) {  // most are so
+      t + parts[0].offset < end) {  // the usual case
     const Column& column = columns[parts[0].column];
     const std::int64_t at = t + parts[0].offset;
     const std::int64_t first = column.ptr == nullptr ? at : column.ptr[at];
@@ -157,8 +157,8 @@ void Extractor::find(int source, const std::vector<Column>& columns, std::int64_
   if (!parts.empty()) combine(parts, 0, columns, begin, end, t, 1.0, source, grow);
 }
 
-// The attributes of values first .. last - 1 of a column that a template with one part knows.
-// There may be many at a token (bags), so that what is found is counted in a register.
+// Appends the known attributes of the values first .. last - 1 of a column, for a template with one
+// part.  A token may have many values (bags), so the loop has no branches.
 void Extractor::find_known(int source, const Column& column, std::int64_t first,
                            std::int64_t last) {
   const std::vector<std::int32_t>& known = attributes.of_values(source);
@@ -166,7 +166,7 @@ void Extractor::find_known(int source, const Column& column, std::int64_t first,
   found_.resize(before + static_cast<std::size_t>(last - first));
   Found* out = found_.data() + before;
   for (std::int64_t i = first; i < last; ++i) {
-    const auto at = static_cast<std::size_t>(column.ids[i] + 2);  // kUnseen: beyond all
+    const auto at = static_cast<std::size_t>(column.ids[i] + 2);  // kUnseen is out of range
     const std::int32_t a = at < n_known ? known[at] : Attributes::kMissing;
     *out = {a, column.values == nullptr ? 1.0 : column.values[i]};
     out += a != Attributes::kMissing;
@@ -174,6 +174,8 @@ void Extractor::find_known(int source, const Column& column, std::int64_t first,
   found_.resize(static_cast<std::size_t>(out - found_.data()));
 }
 
+// Appends the attributes of all combinations of values of the parts from k on; chosen_ holds the
+// values of the parts before.
 void Extractor::combine(const std::vector<Part>& parts, std::size_t k,
                         const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
                         std::int64_t t, double value, int source, bool grow) {
@@ -232,7 +234,7 @@ WordTable Extractor::word_table(const std::vector<std::uint8_t>& of_words) const
   return table;
 }
 
-// Families whose columns have one value for each token.
+// Marks the families all of whose columns have one value for each token.
 std::vector<std::uint8_t> Extractor::joint_families(const std::vector<Column>& columns,
                                                     const std::vector<int>& sources) const {
   std::vector<std::uint8_t> out(attributes.families().size(), 0);
@@ -249,8 +251,8 @@ std::vector<std::uint8_t> Extractor::joint_families(const std::vector<Column>& c
   return out;
 }
 
-// entries_[family][r]: what its templates with the offset `low` find at token begin + r, and those
-// with the offset low + d at token begin + r - d.
+// Fills entries_[family][r]: the entry that templates with the offset `low` find at token
+// begin + r, and those with the offset low + d at token begin + r - d.
 void Extractor::find_entries(int family, const std::vector<Column>& columns, std::int64_t begin,
                              std::int64_t end) {
   const Family& own = attributes.families()[family];
@@ -286,7 +288,7 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
   const std::size_t n = templates_.size();
   found_ptr_.assign(n, 0);
   found_end_.assign(n, 0);
-  std::vector<int> every;  // the templates that are looked at
+  std::vector<int> every;  // all templates
   for (std::size_t k = 0; k < n; ++k) every.push_back(static_cast<int>(k));
   const std::vector<int>& sources = table == nullptr ? every : table->rest;
   auto of_form = [&](std::size_t form) -> const std::vector<std::pair<int, double>>& {
@@ -302,7 +304,7 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
   if (table != nullptr && out.word_ptr.empty()) out.word_ptr.assign(out.ptr.size(), 0);
   for (int i = 0; i < n_sequences; ++i) {
     const std::int64_t begin = offsets[i], end = offsets[i + 1];
-    // The rows of the words that the slots of a form see from token t.
+    // Appends the rows of the words that the slots of a form find from token t.
     auto add_words = [&](std::size_t form, std::int64_t t, std::vector<const double*>& to) {
       if (table == nullptr) return;
       for (const int slot : table->by_form[form]) {
@@ -385,8 +387,9 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
   }
 }
 
-// Sorted by end, later starts first; what fires on one site is one row.  A site that is open at
-// both ends and one token wide is a row of its own beside the token's: only firings make one.
+// Appends the sites, sorted by end and then by decreasing start.  All that fires on one site forms
+// one row.  A site of one token that is open at both ends, which only firings produce, has a row of
+// its own besides that of the token.
 void Extractor::add_sites(const std::vector<Run>& runs, int length, Corpus& out) {
   sort_runs(runs, length);
   std::int64_t count = 0;
@@ -407,8 +410,8 @@ void Extractor::add_sites(const std::vector<Run>& runs, int length, Corpus& out)
   out.sites.push_back(out.sites.back() + count);
 }
 
-// sorted_: a key and a place in `runs`, by end, then by falling start, flags and place.  Few sites
-// end at one token, so they are counted out by end and each few are put in order.
+// Fills sorted_ with pairs of a key and an index into `runs`, sorted by end, then by decreasing
+// start, flags and index.  After a counting sort by end only short groups remain to be sorted.
 void Extractor::sort_runs(const std::vector<Run>& runs, int length) {
   end_at_.assign(length + 2, 0);
   for (const Run& run : runs) ++end_at_[run.site.end + 1];
@@ -420,7 +423,7 @@ void Extractor::sort_runs(const std::vector<Run>& runs, int length) {
     sorted_[end_at_[site.end]++] = {key, static_cast<std::int32_t>(r)};
   }
   auto begin = sorted_.begin();
-  for (int e = 0; e <= length; ++e) {  // end_at_[e] is now where the sites that end at e are over
+  for (int e = 0; e <= length; ++e) {  // end_at_[e] is now the end of the sites that end at e
     const auto end = sorted_.begin() + end_at_[e];
     std::sort(begin, end);
     begin = end;

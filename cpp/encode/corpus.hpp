@@ -1,9 +1,9 @@
-// From columns of numbers to attributes on rows.
+// Extraction of attributes on rows from columns of numbers.
 //
-// A column has one number or several for each token (an index into the values of the column).  A
-// template names columns at offsets, as word[-1] & word[0]; with the values that it finds it makes
-// an attribute, and its place says on which rows the attribute fires.  An attribute is a template
-// and values: no strings here.
+// A column has any number of values for each token, each given by its number.  A template names
+// columns at offsets, such as word[-1] & word[0].  Together with the values that it finds it forms
+// an attribute, and its place determines the rows (tokens and sites, see learn/design.hpp) on which
+// the attribute fires.  No strings are involved.
 #pragma once
 
 #include <cstdint>
@@ -18,42 +18,42 @@
 namespace caesura {
 
 struct Column {
-  const std::int64_t* ptr = nullptr;  // [tokens + 1], or null: one value for each token
+  const std::int64_t* ptr = nullptr;  // [tokens + 1], or null if each token has one value
   const std::int32_t* ids = nullptr;
-  const double* values = nullptr;  // or null: all are 1
+  const double* values = nullptr;  // null if all are 1
 };
 
-// A feature of segments that fires: the value names its attribute.
+// A firing of a segment feature; `source` and `id` identify its attribute.
 struct Firing {
   std::int32_t start, end;
   std::uint8_t flags;
-  std::int32_t source, id;  // the template without parts, and the value
+  std::int32_t source, id;  // a template without parts, and its value
   double value;
 };
 
-// Templates with one part over a column of words that fire on rows of one form at one offset.  What
-// they score depends on the word there alone.
+// Templates with one part over a column of words, with the same offset, that fire on rows of the
+// same form.  Their scores depend only on the word at that offset.
 struct WordSlot {
   int form, offset;
-  std::vector<std::pair<int, double>> templates;  // and the sign
+  std::vector<std::pair<int, double>> templates;  // (template, sign)
 };
 
-// The scores of words, summed over the templates of each slot: see learn/word_rows.hpp.
+// The scores of words, summed over the templates of each slot (see learn/word_rows.hpp).
 struct WordTable {
   std::vector<WordSlot> slots;
   std::vector<std::vector<int>> by_form;  // [forms] slots
-  std::vector<std::uint8_t> covered;      // [templates] whether a slot has it
-  std::vector<int> rest;                  // the templates that no slot has,
-  std::vector<std::vector<std::pair<int, double>>> rest_of_form;  // [forms] those of each form
-  // [words + 2][slots] rows of scores, null where there is nothing; first those of what lies before
-  // and after a sequence.
+  std::vector<std::uint8_t> covered;      // [templates] whether it is in a slot
+  std::vector<int> rest;                  // the templates that are in no slot
+  std::vector<std::vector<std::pair<int, double>>> rest_of_form;  // [forms] the same by form
+  // [words + 2][slots] rows of scores, null if there are none.  The first two are for positions
+  // before and after a sequence.
   std::vector<const double*> rows;
   const double* row(int slot, std::int64_t word) const {
     return rows[word * static_cast<std::int64_t>(slots.size()) + slot];
   }
 };
 
-// Encoded sequences: the same shape as a Design, with attributes in place of weights.
+// Encoded sequences, in the layout of a Design with attributes in place of weights.
 struct Corpus {
   std::vector<std::int64_t> tokens{0}, sites{0};
   std::vector<Site> site;
@@ -65,7 +65,7 @@ struct Corpus {
   std::vector<double> edge_value;
   std::vector<std::int64_t> word_ptr;       // [rows + 1], or empty
   std::vector<const double*> word;          // rows of a WordTable that are added to a row
-  std::shared_ptr<const void> word_memory;  // keeps them
+  std::shared_ptr<const void> word_memory;  // owns them
 
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
@@ -75,7 +75,7 @@ struct Corpus {
     attribute.push_back(id);
     if (x != 1.0 || !value.empty()) value.push_back(x);
   }
-  // Those of [first, last), their values multiplied by a sign.
+  // Appends the attributes of [first, last), with their values multiplied by `sign`.
   template <class Found>
   void push(const Found* first, const Found* last, double sign) {
     bool ones = value.empty();
@@ -90,17 +90,15 @@ struct Corpus {
   }
 };
 
-// Attributes that come together: of a token, and of the same token as first, last or single of its
-// segment.
+// Attributes with the same values that occur together: that of a token, called the base, and those
+// of the same token as the first, last or single one of its segment.  Each of these is a plane.
 struct Planes {
   std::int32_t n_attributes = 0;
   int count = 1;
   std::uint8_t flags[4] = {kOpenStart | kOpenEnd};  // of each plane
-  std::vector<std::int32_t>
-      base;  // [attributes] that of the token, or itself; empty if all are themselves
+  std::vector<std::int32_t> base;   // [attributes] base, or itself; empty if all are their own base
   std::vector<std::uint8_t> plane;  // [attributes] 0 if it is its own base
-  std::vector<std::uint8_t>
-      order;  // [attributes] labels before the segment's own; empty: none, but one at an edge
+  std::vector<std::uint8_t> order;  // [attributes] Template::order; empty if all are 0
   int order_of(std::int32_t attribute) const { return order.empty() ? 0 : order[attribute]; }
 };
 
@@ -119,15 +117,15 @@ class Extractor {
     return last;
   }
 
-  // Appends the sequences of a batch; their tokens are offsets[i] .. offsets[i + 1].  Firings are
-  // sorted by sequence.  Without `grow`, attributes that are not known are left out.  With `table`,
-  // templates that it covers are skipped, and rows get its sums for the words of the tokens,
-  // [all].
+  // Appends the sequences of a batch; sequence i has the tokens [offsets[i], offsets[i + 1]).
+  // Firings must be sorted by sequence.  Without `grow`, unknown attributes are omitted.  With
+  // `table`, the templates that it covers are skipped, and rows refer to its sums for `words`,
+  // [tokens of the batch].
   void extract(const std::int64_t* offsets, int n_sequences, const std::vector<Column>& columns,
                const std::vector<Firing>& firings, bool grow, Corpus& out,
                const WordTable* table = nullptr, const std::int32_t* words = nullptr);
 
-  // The slots of templates over columns of words; of_words: [columns]
+  // Groups the templates over columns of words into slots; of_words: [columns] which these are.
   WordTable word_table(const std::vector<std::uint8_t>& of_words) const;
   const Template& at(int source) const { return templates_[source]; }
 
@@ -136,18 +134,18 @@ class Extractor {
   struct Form {
     int low, high;
     std::uint8_t flags;
-    std::vector<std::pair<int, double>> templates;  // and the sign
+    std::vector<std::pair<int, double>> templates;  // (template, sign)
   };
   struct Found {
     std::int32_t attribute;
     double value;
   };
   struct Plain {  // a template with one part over a column with one value for each token
-    const std::int32_t* ids = nullptr;  // null: it is none
+    const std::int32_t* ids = nullptr;  // null for any other template
     const std::int32_t* known = nullptr;
     std::int32_t offset = 0, n_known = 0;
   };
-  struct Run {  // found attributes, and rows of words, of one row
+  struct Run {  // the attributes and word rows found for one site
     Site site;
     std::int64_t begin, end;
     std::int64_t word_begin = 0, word_end = 0;
@@ -168,7 +166,7 @@ class Extractor {
   void sort_runs(const std::vector<Run>& runs, int length);
 
   std::vector<Template> templates_;
-  std::vector<Form> forms_;  // the first is the tokens'
+  std::vector<Form> forms_;  // the first is that of tokens
   std::vector<int> edges_;   // templates
   bool has_edges_ = false;
   std::vector<Found> found_;                         // of one token

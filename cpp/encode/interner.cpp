@@ -11,8 +11,8 @@ std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(has
 
 }  // namespace
 
-// Bit k: slot k has the tag.  All slots at once: a loop that ends where it is found would be
-// predicted wrongly for every fourth string.
+// Returns a mask of the slots that have the tag.  All slots are compared at once: the end of a loop
+// that stops at the match would be mispredicted for every fourth string.
 unsigned Interner::Group::with_tag(std::uint32_t wanted) const {
   using Four = std::uint32_t __attribute__((vector_size(16)));
   using Two = std::uint64_t __attribute__((vector_size(16)));
@@ -41,7 +41,8 @@ std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
   }
 }
 
-// The place of the first string with the tag of a hash, most likely the one that is looked for.
+// The place of the first string with the tag of a hash, which is most likely the one sought; or
+// kNowhere.
 std::uint32_t Interner::first_with_tag(std::uint64_t hash) const {
   const std::size_t mask = groups_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -75,7 +76,7 @@ void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, 
 std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
   const std::int32_t known = find(text, hash);
   if (known != kMissing) return known;
-  constexpr std::size_t kLine = 16;  // words; a string that fits into a line of the cache is in one
+  constexpr std::size_t kLine = 16;  // words of a cache line; shorter strings do not straddle two
   const std::size_t words = 2 + (text.size() + 3) / 4;
   if (blocks_.size() + words + kLine >= kNowhere) throw std::length_error("strings");
   if (4 * static_cast<std::size_t>(size() + 1) > 3 * kSlots * groups_.size()) grow();

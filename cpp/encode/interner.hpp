@@ -1,4 +1,4 @@
-// Strings to numbers 0, 1, 2, ..., in the order of first occurrence.
+// A map from strings to numbers 0, 1, 2, ..., in the order of first occurrence.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ std::uint64_t read_word(const char* at) {
   return word;
 }
 
-// A hash of bytes; the same on every run.  Eight bytes at a time, each multiplied and folded; the
-// last eight may have been read before.
+// A hash of bytes that is the same in every run.  It reads eight bytes at a time, multiplies, and
+// folds the product to 64 bits.  The last eight bytes may overlap those before.
 inline std::uint64_t hash_bytes(const char* data, std::size_t size) {
   constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15, kSecond = 0xd6e8feb86659fd93;
   auto fold = [](std::uint64_t a, std::uint64_t b) {
@@ -40,8 +40,8 @@ inline std::uint64_t hash_bytes(const char* data, std::size_t size) {
   return fold(fold(hash ^ last, kSecond), kFirst);
 }
 
-// Whether two strings are equal.  Attributes have ten to forty bytes: a call of memcmp would take
-// longer than the comparison.
+// Whether two strings are equal.  Attributes have ten to forty bytes, for which calling memcmp
+// takes longer than comparing them.
 inline bool same_bytes(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   if (a.size() < 8) return std::memcmp(a.data(), b.data(), a.size()) == 0;
@@ -65,10 +65,11 @@ class Interner {
   }
   std::int32_t add(std::string_view text, std::uint64_t hash);
   std::int32_t find(std::string_view text, std::uint64_t hash) const;
-  // Find many at once: each step asks for memory that the next one reads, so that the waits
-  // overlap.
+  // Finds many strings at once.  The first pass over a block of them prefetches what the second
+  // reads, so that cache misses overlap.
   void find(const std::string_view* texts, const std::uint64_t* hashes, int count,
             std::int32_t* ids) const;
+  // Prefetches the group of a hash.
   void expect(std::uint64_t hash) const {
     if (!groups_.empty()) __builtin_prefetch(&groups_[hash & (groups_.size() - 1)]);
   }
@@ -79,11 +80,11 @@ class Interner {
  private:
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   static constexpr int kSlots = 8;
-  // A line of the cache: a string is in the group that its hash names, or in the next ones where
-  // that is full.  Slots are filled in order, so that the last is free in a group that is not full.
+  // One cache line.  A string is in the group that its hash selects or, if that is full, in one of
+  // the following groups.  Slots are filled in order, so a group is full if its last slot is used.
   struct alignas(64) Group {
     std::uint32_t tag[kSlots];    // upper halves of hashes
-    std::uint32_t place[kSlots];  // of strings in blocks_
+    std::uint32_t place[kSlots];  // indices of strings in blocks_
     bool full() const { return place[kSlots - 1] != kNowhere; }
     unsigned with_tag(std::uint32_t tag) const;
   };
@@ -95,11 +96,11 @@ class Interner {
   std::uint32_t first_with_tag(std::uint64_t hash) const;
   void put(std::uint64_t hash, std::uint32_t place);
   void grow();
-  // Strings one after the other: the number, how many bytes, and these, in whole words.  What a
-  // look-up reads lies together: numbers and strings apart would be one more wait for memory.
+  // The strings one after the other: number, size in bytes, and bytes padded to whole words.  Since
+  // the number is stored with the string, a look-up has one cache miss less.
   Table<std::int32_t> blocks_;
   std::vector<std::uint32_t> place_;  // [size]
-  Table<Group> groups_;               // a power of two of them
+  Table<Group> groups_;               // its size is a power of two, or 0
 };
 
 }  // namespace caesura

@@ -16,7 +16,7 @@ bool CharacterSet::holds(char32_t c, const Characters& characters) const {
   return found != negated;
 }
 
-// Parses an expression into a tree, then writes the tree as states.
+// Parses an expression into a tree, then translates the tree into states.
 class PatternBuilder {
  public:
   PatternBuilder(const std::vector<char32_t>& source, bool search)
@@ -37,11 +37,11 @@ class PatternBuilder {
   enum class Kind { kSet, kAssertion, kSequence, kAlternatives, kRepeat };
   struct Node {
     Kind kind;
-    int set;                    // kSet; kAssertion: which of those of Pattern
-    std::vector<int> children;  // kSequence (none: the empty word), kAlternatives, kRepeat (one)
-    int low, high;              // kRepeat; high < 0: without end
-    bool nullable;              // matches the empty word
-    bool lazy = false;          // kRepeat: as few times as possible
+    int set;                    // kSet: index of the set; kAssertion: constant of Pattern
+    std::vector<int> children;  // kSequence (may be empty), kAlternatives, kRepeat (one)
+    int low, high;              // kRepeat; high < 0 if unbounded
+    bool nullable;              // whether it matches the empty word
+    bool lazy = false;          // kRepeat: whether to repeat as few times as possible
   };
 
   int fail() {
@@ -128,7 +128,7 @@ class PatternBuilder {
     return add_set(std::move(set));
   }
 
-  // The assertion that begins with a character that was read, or 0; takes the rest of it.
+  // Returns the assertion that begins with c, which was just read, or 0.  Consumes the rest of it.
   int assertion_of(char32_t c) {
     if (c == '^') return Pattern::kAtStart;
     if (c == '$') return Pattern::kBeforeEnd;
@@ -139,7 +139,8 @@ class PatternBuilder {
     return kKinds[kNames.find(static_cast<char>(source_[at_++]))];
   }
 
-  // A lazy repetition ("*?") has the same language.  A possessive one ("*+") has not.
+  // A lazy repetition ("*?") denotes the same language.  A possessive one ("*+") does not, and is
+  // rejected.
   int repeated(int child) {
     if (failed_ || !more()) return child;
     int low = 0, high = -1;
@@ -154,14 +155,15 @@ class PatternBuilder {
     }
     const bool lazy = take('?');
     if (more() && one_of(source_[at_], "*+?{")) return fail();
-    if (nodes_[child].kind == Kind::kAssertion) return fail();  // to Python there is nothing
-    // Python stops a loop whose body matched the empty word, which is not the language's rule.
+    if (nodes_[child].kind == Kind::kAssertion) return fail();  // Python: nothing to repeat
+    // Python ends a loop whose body matched the empty word, so it may match less than the language.
     if (nodes_[child].nullable && high != 1) return fail();
     const bool nullable = low == 0 || nodes_[child].nullable;
     return add({Kind::kRepeat, -1, {child}, low, high, nullable, lazy});
   }
 
-  // {m}, {m,}, {,n} and {m,n}, behind the bracket.  Python takes any other text there literally.
+  // Reads {m}, {m,}, {,n} or {m,n} after the opening brace.  Rejects anything else, which Python
+  // takes literally.
   bool read_counts(int& low, int& high) {
     const int m = number();
     const bool comma = take(',');
@@ -181,7 +183,7 @@ class PatternBuilder {
   }
 
   enum { kNothing, kLiteral, kFlag };
-  // An escape behind the backslash: a literal character, or a flag that is added to the set.
+  // Reads an escape after the backslash: a literal character, or a flag that is added to the set.
   int escape(CharacterSet& set, char32_t& literal) {
     if (!more()) return kNothing;
     const char32_t c = source_[at_++];
@@ -206,7 +208,8 @@ class PatternBuilder {
     return kLiteral;
   }
 
-  // A set behind its opening bracket.  What Python warns of as a possible set operation is refused.
+  // Reads a set after its opening bracket.  Rejects what Python warns about as a possible set
+  // operation.
   bool read_set(CharacterSet& set) {
     set.negated = take('^');
     for (bool first = true; first || !next_is(']'); first = false) {
@@ -238,7 +241,7 @@ class PatternBuilder {
     return kLiteral;
   }
 
-  // -- states -------------------------------------------------------------------------------------
+  // ---- Translation into states ----
 
   std::int32_t add_state(Pattern::State state) {
     if (out_.states_.size() > kMostNodes) failed_ = true;
@@ -246,7 +249,7 @@ class PatternBuilder {
     return static_cast<std::int32_t>(out_.states_.size()) - 1;
   }
 
-  // The state at which a node begins, if `next` comes after it.
+  // Adds the states of a node that is followed by the state `next`.  Returns its first state.
   std::int32_t write(int at, std::int32_t next) {
     if (failed_) return next;
     const Node& node = nodes_[at];
@@ -295,7 +298,7 @@ std::optional<Pattern> Pattern::compile(const std::vector<char32_t>& source, boo
   return PatternBuilder(source, search).build();
 }
 
-// The states that can be reached from one without reading.
+// Appends the states that can be reached from `state` without reading a character.
 void Pattern::close(std::int32_t state, Subset& out) {
   stack_.assign(1, state);
   while (!stack_.empty()) {
@@ -339,7 +342,8 @@ void Pattern::restart() {
   first_ = number(first);
 }
 
-// The subset after a character:  { close(next(q)) : q in subset, c in set(q) }.
+// Returns the subset after a character: the union of close(next(q)) over the states q of the subset
+// with c in set(q).
 std::int32_t Pattern::step(std::int32_t from, char32_t c, const Characters& characters) {
   Subset out;
   seen_.assign(states_.size(), false);
@@ -353,7 +357,7 @@ std::int32_t Pattern::step(std::int32_t from, char32_t c, const Characters& char
     if (c < 128) ascii_[from][c] = to;
     return to;
   }
-  restart();  // too many to remember: begin again, from here
+  restart();  // the cache is full: start a new one from here
   return number(out);
 }
 

@@ -4,9 +4,10 @@
 
 namespace caesura {
 
-// Backtracking over one text.  Whether a state accepts from a character on depends on nothing else
-// (there are no references), so a state that has failed at a character is not tried there again,
-// neither on another way nor by a later search: a text of n characters takes O(n states).
+// Backtracking search in one text.  Whether a state leads to acceptance from a character on depends
+// on nothing else, because there are no references.  A state that has failed at a character is
+// therefore never tried there again, neither on another path nor from a later start, and a text of
+// n characters takes O(n states).
 class PatternSearch {
  public:
   PatternSearch(const Pattern& pattern, const std::vector<char32_t>& text,
@@ -32,14 +33,16 @@ class PatternSearch {
       if (end > at) out.emplace_back(at, end);
       advance = end == at;
       at = end;
-      // States on the way to a match did not fail; of the rows to come, they are in this one only.
+      // The states on the path of a match did not fail.  Of the rows that may be read again, only
+      // this one contains such states.
       std::fill_n(row(at), words_, 0);
     }
     return true;
   }
 
  private:
-  // The end of the match that Python finds from a character on, or -1.
+  // Returns the end of the match that Python finds at `from`, or -1.  With `advance`, the match
+  // must not be empty.
   std::int64_t match(std::int64_t from, bool advance) {
     waiting_.assign(1, {pattern_.start_, from});
     while (!waiting_.empty() && fits_) {
@@ -77,14 +80,15 @@ class PatternSearch {
       default:
         break;
     }
-    // To Python an empty text has neither a boundary nor a place without one.
+    // Before Python 3.14, neither \b nor \B matches in an empty text.
     if (size_ == 0) return false;
     const bool here = at < size_ && characters_.is(text_[at], kIsWord);
     const bool before = at > 0 && characters_.is(text_[at - 1], kIsWord);
     return (here != before) == (assertion == Pattern::kBoundary);
   }
 
-  // Notes that a state is tried at a character; false if it was before, or memory is at its limit.
+  // Records that a state is tried at a character.  Returns false if it was tried there before, or
+  // if the memory limit is reached.
   bool enter(std::int32_t state, std::int64_t at) {
     const std::size_t needed = static_cast<std::size_t>(at - first_ + 1) * words_;
     if (needed > tried_.size()) {
@@ -103,7 +107,7 @@ class PatternSearch {
     return tried_.data() + static_cast<std::size_t>(at - first_) * words_;
   }
 
-  // Drops rows that no search will ask for, once they are most of all.
+  // Drops the rows before `at`, which will not be read again, once they are at least half of all.
   void forget_before(std::int64_t at) {
     const std::size_t old = static_cast<std::size_t>(at - first_) * words_;
     if (2 * old < tried_.size()) return;
@@ -119,11 +123,11 @@ class PatternSearch {
   const std::vector<char32_t>& text_;
   const std::int64_t size_;
   const Characters& characters_;
-  const std::size_t words_, most_;  // of a row, of all rows
+  const std::size_t words_, most_;  // words of a row, and the limit for all rows
   bool fits_ = true;
   std::int64_t first_ = 0;            // the character of the first row
   std::vector<std::uint64_t> tried_;  // [characters][words_] a bit for each state
-  std::vector<std::pair<std::int32_t, std::int64_t>> waiting_;  // what is tried after a failure
+  std::vector<std::pair<std::int32_t, std::int64_t>> waiting_;  // what to try after a failure
 };
 
 bool Pattern::find(const std::vector<char32_t>& text, const Characters& characters,

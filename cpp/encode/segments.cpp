@@ -8,7 +8,7 @@
 
 namespace caesura {
 
-// Counts, then places: the order within a start stays.
+// A counting sort.
 void sort_by_start(Firings& firings, std::int64_t n_tokens) {
   std::vector<std::int64_t> next(n_tokens + 1, 0);
   for (const Firing& f : firings) ++next[f.start + 1];
@@ -31,13 +31,12 @@ void fire_lengths(const std::vector<LengthRule>& rules, const std::vector<std::i
   }
 }
 
-// -- lexicons
-// ---------------------------------------------------------------------------------------
+// ---- Entries of lexicons ----
 
 Trie::Found EntryFinder::find(const std::int32_t* keys, const std::int64_t* offsets,
                               int n_documents, bool marks) const {
   if (!loose_) return trie_.scan(keys, offsets, n_documents);
-  // The tokens that are not passed over: where they are, and their keys.
+  // The positions and keys of the tokens that are not skipped.
   std::vector<std::int64_t> at, inner{0};
   std::vector<std::int32_t> kept;
   for (int i = 0; i < n_documents; ++i) {
@@ -56,7 +55,7 @@ Trie::Found EntryFinder::find(const std::int32_t* keys, const std::int64_t* offs
     while (s >= inner[i + 1]) ++i;
     const std::int64_t start = at[s], end = at[e - 1] + 1;
     std::int64_t first = start, last = end;
-    if (marks) {  // up to kMarks tokens on each side, but not beyond the next token that is kept
+    if (marks) {  // up to kMarks skipped tokens on each side
       first = std::max(start - kMarks, s > inner[i] ? at[s - 1] + 1 : offsets[i]);
       last = std::min(end + kMarks, e < inner[i + 1] ? at[e] : offsets[i + 1]);
     }
@@ -91,8 +90,7 @@ std::vector<std::int8_t> places_in(const Trie::Found& found, const std::int64_t*
   return out;
 }
 
-// -- shapes
-// -----------------------------------------------------------------------------------------
+// ---- Shapes of spans ----
 
 void SpanShapes::fire(const std::int32_t* numbers, const std::vector<std::int64_t>& offsets,
                       const Interner& said, const Interner& values, int source, Firings& out) {
@@ -128,7 +126,7 @@ std::string SpanShapes::name(std::int32_t node, const Interner& said) const {
   std::vector<std::string_view> shapes;
   for (; node >= 0; node = nodes_[node].parent) shapes.push_back(said[nodes_[node].number]);
   std::string out = "=";
-  for (std::size_t k = shapes.size(); k > 0;) {  // the first token's is the last
+  for (std::size_t k = shapes.size(); k > 0;) {  // from the last one, which is the first token's
     std::size_t run = 1;
     while (collapse_ && run < k && shapes[k - 1 - run] == shapes[k - 1]) ++run;
     if (k < shapes.size()) out += ' ';
@@ -139,10 +137,9 @@ std::string SpanShapes::name(std::int32_t node, const Interner& said) const {
   return out;
 }
 
-// -- patterns
-// ---------------------------------------------------------------------------------------
+// ---- Regular expressions on spans ----
 
-// The automaton runs once from each start, and is asked at the end of each token.
+// The automaton runs once from each start; at the end of each token it is checked for acceptance.
 void fire_pattern(const TokenBatch& batch, const TokenTypes& types, Pattern& pattern,
                   const std::vector<char32_t>& joiner, int max_length, std::int32_t id, int source,
                   Firings& out) {

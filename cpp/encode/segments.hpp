@@ -1,5 +1,5 @@
-// Where features of whole segments fire: lengths, entries of a lexicon, sequences of shapes.
-// caesura/features has the same in Python, which is also what training uses.
+// The firings of segment features: lengths, entries of a lexicon, sequences of shapes, and regular
+// expressions.  caesura/features implements the same in Python, which training uses.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,17 @@
 
 namespace caesura {
 
-// Firings are collected one feature after the other, and sorted by start at the end.
+// Firings are collected feature by feature and finally sorted by start.
 struct Firings : std::vector<Firing> {
   using std::vector<Firing>::vector;
 };
 
-// Stable: at one start the order of the features remains.
+// A stable sort: firings with the same start stay in the order of their features.
 void sort_by_start(Firings& firings, std::int64_t n_tokens);
 
-// -- lengths
-// ----------------------------------------------------------------------------------------
+// ---- Lengths ----
 
-// Fires at [start, start + length) wherever the sequence is long enough.
+// Fires with the core [start, start + length) at each start where it lies within the sequence.
 struct LengthRule {
   std::int64_t length;
   std::uint8_t flags;
@@ -36,21 +35,20 @@ struct LengthRule {
 void fire_lengths(const std::vector<LengthRule>& rules, const std::vector<std::int64_t>& offsets,
                   int source, Firings& out);
 
-// -- lexicons
-// ---------------------------------------------------------------------------------------
+// ---- Entries of lexicons ----
 
 // The entries of a lexicon, as sequences of keys.
 class EntryFinder {
  public:
-  static constexpr std::int32_t kPassed = 0;  // the key of tokens that a loose finder passes over
-  static constexpr std::int64_t kMarks = 2;   // the most of these at each end of a match
+  static constexpr std::int32_t kPassed = 0;  // key of the tokens that a loose finder skips
+  static constexpr std::int64_t kMarks = 2;   // largest number of them added to an end of a match
 
   explicit EntryFinder(bool loose) : loose_(loose) {}
   void add(const std::int32_t* keys, std::size_t count, std::int32_t entry) {
     trie_.add(keys, count, entry);
   }
-  // All matches inside each document, by start.  With `marks`, a match of a loose finder comes with
-  // and without the tokens beside it that are passed over.
+  // Returns all matches within each document.  With `marks`, a loose finder returns each match with
+  // and without the skipped tokens beside it; otherwise matches are sorted by start.
   Trie::Found find(const std::int32_t* keys, const std::int64_t* offsets, int n_documents,
                    bool marks) const;
 
@@ -59,22 +57,22 @@ class EntryFinder {
   Trie trie_;
 };
 
-// Where in a match each token is: begin, inside, end, single (0 to 3), or -1.  Longer matches win,
-// then earlier ones.
+// The place of each token in a match: begin, inside, end, single (0 to 3), or -1 if there is no
+// match.  Of overlapping matches, the longest takes precedence, then the earliest.
 std::vector<std::int8_t> places_in(const Trie::Found& found, const std::int64_t* offsets,
                                    int n_documents);
 
-// -- shapes
-// -----------------------------------------------------------------------------------------
+// ---- Shapes of spans ----
 
-// The attributes of spans of up to `max_length` tokens, named by what is said of each token:
-// "=Xx Xx d", or "=Xx+ d" if runs collapse.  The number of a span's attribute is found once for
-// each distinct sequence; what is remembered is good as long as no number changes.
+// Fires on spans of up to `max_length` tokens with an attribute named by the shapes of the tokens:
+// "=Xx Xx d", or "=Xx+ d" if runs collapse.  The number of the attribute is looked up once for each
+// distinct sequence of shapes and cached; call forget() when the numbers of shapes or attributes
+// change.
 class SpanShapes {
  public:
   SpanShapes(int max_length, bool collapse) : max_length_(max_length), collapse_(collapse) {}
 
-  // numbers [tokens]: what is said of each token, as an index into `said`.
+  // numbers: [tokens] the shape of each token, as an index into `said`.
   void fire(const std::int32_t* numbers, const std::vector<std::int64_t>& offsets,
             const Interner& said, const Interner& values, int source, Firings& out);
   void forget() {
@@ -85,7 +83,7 @@ class SpanShapes {
  private:
   static constexpr std::size_t kMostNodes = 200'000;
   struct Node {
-    std::int32_t parent, number, id;  // the span without its last token, that token, the attribute
+    std::int32_t parent, number, id;  // the span without its last token, its shape, the attribute
   };
   std::int32_t child(std::int32_t node, std::int32_t number, const Interner& said,
                      const Interner& values);
@@ -97,8 +95,7 @@ class SpanShapes {
   std::unordered_map<std::uint64_t, std::int32_t> next_;  // (node + 1, number) -> node
 };
 
-// -- patterns
-// ---------------------------------------------------------------------------------------
+// ---- Regular expressions on spans ----
 
 // Fires on each span of up to `max_length` tokens whose text, with `joiner` between tokens,
 // matches.

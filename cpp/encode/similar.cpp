@@ -12,14 +12,15 @@ namespace {
 
 constexpr std::int32_t kBagged = 255;  // the longest text whose bag cannot overflow
 constexpr double kLongest = 1e9;       // characters
-constexpr double kSlack = 1e-6;        // of a bound on lengths, against rounding
+constexpr double kSlack = 1e-6;        // added to bounds on lengths, to allow for rounding
 
 double similarity(std::int32_t common, std::int32_t total) {
   if (total == 0) return 1.0;
   return 1.0 - static_cast<double>(total - 2 * common) / static_cast<double>(total);
 }
 
-// Whether the similarity may reach a threshold: without a division, and never wrongly false.
+// Whether the similarity may reach a threshold.  This avoids a division, and is never false if the
+// threshold is reached.
 bool may_reach(std::int32_t common, std::int32_t total, double threshold) {
   return 2.0 * static_cast<double>(common) + kSlack >= threshold * static_cast<double>(total);
 }
@@ -30,7 +31,8 @@ void add_to_bag(Bag& bag, const std::int32_t* characters, std::int64_t count) {
     if (characters[i] >= 0) ++bag[static_cast<std::size_t>(characters[i]) % bag.size()];
 }
 
-// The sum over buckets of the smaller number.  It is at most kBagged, so bytes do not overflow.
+// The sum over buckets of the smaller count.  If one text has at most kBagged characters, so has
+// the sum, and bytes do not overflow.
 template <class Bag>
 std::int32_t common_in_bags(const Bag& a, const Bag& b) {
   using Bytes = std::uint8_t __attribute__((vector_size(16)));
@@ -44,8 +46,9 @@ std::int32_t common_in_bags(const Bag& a, const Bag& b) {
   return static_cast<std::int32_t>((halves[0] + halves[1]) * 0x0101010101010101U >> 56);
 }
 
-// The longest common subsequence of a fixed text and others, 64 characters at a time (Hyyro 2004):
-// a zero in row[i] tells that the length grows at character i of the fixed text.
+// The length of the longest common subsequence of a fixed text and others, computed for 64
+// characters at a time (Hyyro 2004): bit i of the row is 0 if the length increases at character i
+// of the fixed text.
 class CommonSubsequence {
  public:
   explicit CommonSubsequence(std::int32_t n_characters)
@@ -81,7 +84,7 @@ class CommonSubsequence {
   }
 
  private:
-  // The same in registers.
+  // The same for one or two words, in registers.
   std::int32_t one_word(const std::int32_t* other, std::int32_t count) const {
     std::uint64_t row = ~std::uint64_t{0};
     for (std::int32_t j = 0; j < count; ++j) {
@@ -114,10 +117,10 @@ class CommonSubsequence {
 
 }  // namespace
 
-// The spans that end at one token are looked at together, the longest first.  Without its first
-// token, a span has no longer subsequence in common with an entry.  So what was found for one span
-// bounds the similarity of the shorter ones, and an entry waits for the first span short enough for
-// its bound to reach the lowest threshold.
+// The spans that end at the same token are processed together, the longest first.  Removing the
+// first token of a span cannot lengthen its common subsequence with an entry.  The length found for
+// one span therefore bounds those of the shorter ones, and an entry waits for the first span that
+// is short enough for this bound to reach the lowest threshold.
 class SimilarSearch {
  public:
   SimilarSearch(const SimilarEntries& index, const SimilarEntries::Tokens& tokens,
@@ -131,7 +134,7 @@ class SimilarSearch {
         latest_(index.size(), -1),
         listed_(index.size(), 0) {}
 
-  // Look at the spans [start, end) for all starts from `first`.
+  // Processes the spans [start, end) with start >= first.
   void look(std::int64_t first, std::int64_t end, SimilarEntries::Reached& out) {
     check_interrupt();
     share(first, end);
@@ -157,10 +160,10 @@ class SimilarSearch {
   struct Waiting {
     std::int32_t entry, size;
     std::int32_t bound;  // on the length of the common subsequence
-    std::int32_t last;   // span that shares a token
+    std::int32_t last;   // last span that shares a token with the entry
   };
 
-  // Keep the entries that share a token with [first, end), and the last such token of each.
+  // Updates the entries that share a token with [first, end), and the last such token of each.
   void share(std::int64_t first, std::int64_t end) {
     std::size_t kept = 0;
     for (std::int32_t entry : active_) {
@@ -182,8 +185,8 @@ class SimilarSearch {
     }
   }
 
-  // Measure the spans: their characters, and for each number of characters the first span that has
-  // no more.
+  // Computes the size and bag of each span, the longest entry that may be similar to it, and for
+  // each size the first span that is not longer.
   void measure(std::int64_t first, std::int64_t end) {
     const auto n_spans = static_cast<std::size_t>(end - first);
     sizes_.resize(n_spans);
@@ -208,9 +211,9 @@ class SimilarSearch {
     }
   }
 
-  // Put an entry beside the next span, from the k-th on, whose similarity may be high enough:
-  // 2 bound / (n + m) >= lowest threshold.  Spans become shorter: where one is too short for an
-  // entry, so are those that follow.
+  // Makes an entry wait for the next span, from the k-th on, whose similarity may be high enough:
+  // 2 bound / (n + m) >= lowest threshold.  Spans become shorter, so if one is too short for an
+  // entry, all later ones are too.
   void wait(const Waiting& one, std::size_t k) {
     const std::size_t none = sizes_.size();
     const double widest = std::min(one.bound * widening_ + kSlack, kLongest);
@@ -220,8 +223,9 @@ class SimilarSearch {
     if (k < none) waiting_[k].push_back(one);
   }
 
-  // Keep the entries beside a span whose similarity may be high enough by their characters.  All
-  // are counted before one is judged: a branch for each, which is hard to predict, took longer.
+  // Moves the waiting entries whose similarity may be high enough, given the characters in common,
+  // to possible_.  All bounds are computed before any is tested: a branch for each, which is hard
+  // to predict, took longer.
   void filter(std::size_t k) {
     const std::int32_t n = sizes_[k];
     if (n <= kBagged) {
@@ -240,7 +244,7 @@ class SimilarSearch {
     waiting_[k].clear();
   }
 
-  // The number of thresholds that the best entry reaches for a span.
+  // Returns the number of thresholds that the most similar entry reaches for a span.
   std::int32_t compare(std::size_t k) {
     const auto all = static_cast<std::int32_t>(thresholds_.size());
     std::int32_t count = 0;
@@ -256,6 +260,7 @@ class SimilarSearch {
     return count;
   }
 
+  // The text of a span: its tokens, sorted, with spaces between them.
   void set_text(std::int64_t start, std::int64_t end) {
     sorted_.assign(types_.begin() + start, types_.begin() + end);
     std::sort(sorted_.begin(), sorted_.end());
@@ -275,12 +280,12 @@ class SimilarSearch {
   const std::vector<double>& thresholds_;
   const double widening_;
   CommonSubsequence common_;
-  std::vector<std::int64_t> latest_;  // [entries] the last token that an entry shares
+  std::vector<std::int64_t> latest_;  // [entries] position of the last token that it shares
   std::vector<std::uint8_t> listed_;  // [entries] whether it is in active_
   std::vector<std::int32_t> active_;
-  std::vector<std::int32_t> sizes_;            // [spans] characters; falling
-  std::vector<std::int32_t> longest_;          // [spans] entry that is not too long
-  std::vector<std::size_t> fitting_;           // [characters + 1]
+  std::vector<std::int32_t> sizes_;            // [spans] number of characters, decreasing
+  std::vector<std::int32_t> longest_;          // [spans] size of the longest similar entry
+  std::vector<std::size_t> fitting_;           // [sizes + 1] first span that is not longer
   std::vector<SimilarEntries::Bag> bags_;      // [spans]
   std::vector<std::vector<Waiting>> waiting_;  // [spans]
   std::vector<Waiting> possible_;

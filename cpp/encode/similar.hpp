@@ -1,5 +1,5 @@
-// Which spans are similar to an entry of a lexicon, by the longest common subsequence of
-// characters.
+// Search for the spans that are similar to an entry of a lexicon, by the longest common subsequence
+// of characters.
 #pragma once
 
 #include <array>
@@ -23,18 +23,19 @@ class SimilarEntries {
   // The distinct tokens of some documents, in the order in which a span's tokens are sorted.
   struct Tokens {
     Texts texts;                        // -1 is a character that no entry has
-    std::vector<std::int32_t> numbers;  // [texts] of the tokens of entries; -1 if no entry has it
+    std::vector<std::int32_t> numbers;  // [texts] number in the entries; -1 if in no entry
   };
   struct Reached {
     std::vector<std::int64_t> starts, ends;
-    std::vector<std::int32_t> counts;  // thresholds that the best entry reaches, 1 or more
+    std::vector<std::int32_t> counts;  // number of thresholds that the best entry reaches, >= 1
   };
 
-  // Token k occurs in the entries having[offsets[k]] .. having[offsets[k + 1]].
+  // Token k occurs in the entries having[offsets[k]] .. having[offsets[k + 1] - 1].
   SimilarEntries(std::int32_t n_characters, std::int32_t space, Texts entries,
                  std::vector<std::int32_t> having, std::vector<std::int64_t> offsets);
 
-  // Document i has the tokens document_offsets[i] .. document_offsets[i + 1]; thresholds ascend.
+  // types: indices into `tokens`; document i has those from document_offsets[i] to
+  // document_offsets[i + 1].  thresholds: in ascending order.
   Reached reached(const Tokens& tokens, const std::vector<std::int32_t>& types,
                   const std::vector<std::int64_t>& document_offsets,
                   const std::vector<double>& thresholds, std::int64_t max_length) const;
@@ -45,7 +46,7 @@ class SimilarEntries {
 
  private:
   friend class SimilarSearch;
-  using Bag = std::array<std::uint8_t, 32>;  // characters by bucket; exact for texts up to kBagged
+  using Bag = std::array<std::uint8_t, 32>;  // characters by bucket; exact up to kBagged characters
 
   std::int32_t n_characters_, space_;
   Texts entries_;

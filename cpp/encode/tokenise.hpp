@@ -1,5 +1,5 @@
-// How text is cut into tokens: the named tokenisers of caesura/documents/tokenisers.py, which has
-// them as regular expressions.
+// The named tokenisers of caesura/documents/tokenisers.py, which defines them as regular
+// expressions.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class Tokeniser : std::uint8_t { kWords, kWhitespace, kCharacters, kParts }
 
 namespace detail {
 
-// The end of  \w+(?:[marks][\w marks]*)?  at `at`, or `at` itself where there is no \w.
+// Returns the end of the match of  \w+(?:[marks][\w marks]*)?  at `at`, or `at` if there is none.
 template <class Unit>
 std::int64_t end_of_word(const Unit* text, std::int64_t at, std::int64_t size,
                          const Characters& characters) {
@@ -31,7 +31,8 @@ std::int64_t end_of_marks(const Unit* text, std::int64_t at, std::int64_t size,
   return at;
 }
 
-// The end of  word(?:['’]word)*|[^\w\s][marks]*  at a character that is not white space.
+// Returns the end of the match of  word(?:['’]word)*|[^\w\s][marks]*  at `at`, where word is the
+// expression above.  The character there must not be white space.
 template <class Unit>
 std::int64_t end_of_words(const Unit* text, std::int64_t at, std::int64_t size,
                           const Characters& characters) {
@@ -47,7 +48,7 @@ std::int64_t end_of_words(const Unit* text, std::int64_t at, std::int64_t size,
 
 enum class PartKind : std::uint8_t { kDigit, kUpper, kLetter, kOther };
 
-// Letters in title case count as upper case; those without case are kLetter.
+// Letters in title case count as upper case; letters without case are kLetter.
 inline PartKind part_kind(char32_t c, const Characters& characters) {
   const std::uint16_t flags = characters[c].flags;
   if ((flags & kIsWord) == 0 || c == '_') return PartKind::kOther;
@@ -55,8 +56,9 @@ inline PartKind part_kind(char32_t c, const Characters& characters) {
   return (flags & (kIsUpper | kIsTitle)) != 0 ? PartKind::kUpper : PartKind::kLetter;
 }
 
-// The end of  \d[\d marks]*|A+(?!B)|A?B+|\S[marks]*  at a character that is not white space, where
-// A is a letter in upper case with its marks, and B any other letter with its marks.
+// Returns the end of the match of  \d[\d marks]*|A+(?!B)|A?B+|\S[marks]*  at `at`, where A is an
+// upper-case letter with its marks, and B any other letter with its marks.  The character there
+// must not be white space.
 template <class Unit>
 std::int64_t end_of_part(const Unit* text, std::int64_t at, std::int64_t size,
                          const Characters& characters) {
@@ -69,7 +71,7 @@ std::int64_t end_of_part(const Unit* text, std::int64_t at, std::int64_t size,
   }
   if (is(at, PartKind::kOther)) return end_of_marks(text, at + 1, size, characters);
   const std::int64_t begin = at;
-  std::int64_t capital = at;  // where the last letter in upper case begins
+  std::int64_t capital = at;  // start of the last upper-case letter
   while (is(at, PartKind::kUpper)) {
     capital = at;
     at = end_of_marks(text, at + 1, size, characters);
@@ -81,7 +83,8 @@ std::int64_t end_of_part(const Unit* text, std::int64_t at, std::int64_t size,
 
 }  // namespace detail
 
-// Calls emit(start, end) for each token; Unit is the type of a code unit of a Python string.
+// Calls emit(start, end) for each token.  Unit is the type in which a Python string stores a
+// character.
 template <class Unit, class Emit>
 void tokenise(Tokeniser how, const Unit* text, std::int64_t size, const Characters& characters,
               Emit emit) {

@@ -4,7 +4,7 @@
 
 namespace caesura {
 
-// Where the arc is, or the free place for it.
+// The slot of an arc, or the free slot in which to insert it.
 std::size_t Trie::slot(std::int32_t node, std::int32_t key) const {
   const std::size_t mask = arcs_.size() - 1;
   std::uint64_t hash = (static_cast<std::uint64_t>(node) << 32 | static_cast<std::uint32_t>(key)) *

@@ -1,4 +1,4 @@
-// Sequences of keys, and where they occur in longer ones.
+// A trie of sequences of keys, which finds their occurrences in longer sequences.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ class Trie {
   };
   void add(const std::int32_t* keys, std::size_t count, std::int32_t payload);
 
-  // All entries inside each document, by start and then by end.  Document i has the keys offsets[i]
-  // .. offsets[i + 1]; no entry has a key below zero.
+  // Returns all occurrences within each document, sorted by start and then by end.  Document i has
+  // the keys [offsets[i], offsets[i + 1]).  Negative keys match nothing, because no entry has one.
   Found scan(const std::int32_t* keys, const std::int64_t* offsets, int n_documents) const;
 
  private:
-  // One table for the arcs of all nodes: (node, key) -> next node.
+  // One hash table holds the arcs of all nodes: (node, key) -> next node.
   struct Arc {
     std::int32_t node = -1, key = 0, next = 0;
   };
@@ -30,8 +30,8 @@ class Trie {
   std::vector<Arc> arcs_;
   std::size_t n_arcs_ = 0;
   std::int32_t n_nodes_ = 1;
-  std::vector<std::int32_t> payload_{-1};  // [nodes] the newest, as an index into more_
-  std::vector<std::pair<std::int32_t, std::int32_t>> more_;  // payload, and the one before it
+  std::vector<std::int32_t> payload_{-1};  // [nodes] the latest, as an index into more_, or -1
+  std::vector<std::pair<std::int32_t, std::int32_t>> more_;  // payload, index of the one before it
 };
 
 }  // namespace caesura

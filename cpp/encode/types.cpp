@@ -15,8 +15,8 @@ std::int32_t number_of(std::string_view value, Interner& values, bool grow) {
 
 }  // namespace
 
-// No value counts like a value without a number, so that one number for each type is enough until a
-// type comes with several.
+// An empty list is stored as kUnseen, which has the same effect, so that one number for each type
+// is enough until a type has several.
 void TypeValues::push(const std::vector<std::int32_t>& values) {
   if (ptr.empty() && values.size() > 1) {
     for (std::int64_t k = 0; k <= n_types; ++k) ptr.push_back(k);
@@ -43,8 +43,7 @@ void TokenTypes::forget() {
   ++generation_;
 }
 
-// -- tokens
-// -----------------------------------------------------------------------------------------
+// ---- Tokens of texts ----
 
 template <class Unit>
 std::int32_t TokenTypes::type_of(const Unit* token, std::int64_t size, bool ascii) {
@@ -92,11 +91,10 @@ void TokenTypes::add_token(const TextView& token, TokenBatch& out) {
   }
 }
 
-// -- columns
-// ----------------------------------------------------------------------------------------
+// ---- Values of columns ----
 
-// Columns are behind the types by different amounts, because some are added later.  A type is done
-// in a column when all its values have come, so that an error in between loses nothing.
+// Some columns lag further behind the types than others, because they were added later.  The values
+// of a type are stored when all of them are known, so that an exception in between loses nothing.
 void TokenTypes::extend(int first, int last, bool grow) {
   std::int32_t begin = size();
   for (int c = first; c < last; ++c) {
@@ -136,8 +134,7 @@ TokenValues take(const TypeValues& values, const std::vector<std::int32_t>& type
   return out;
 }
 
-// -- places
-// -----------------------------------------------------------------------------------------
+// ---- Columns that depend on the position of a token ----
 
 std::vector<std::int32_t> positions(const std::vector<std::int64_t>& offsets, Origin origin,
                                     int limit, Interner& values, bool grow) {
@@ -147,7 +144,7 @@ std::vector<std::int32_t> positions(const std::vector<std::int64_t>& offsets, Or
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
     const std::int64_t length = offsets[i + 1] - offsets[i];
     for (std::int64_t t = 0; t < length; ++t) {
-      // start: min(t, limit); end: min(length - 1 - t, limit); part: the part, from 0.
+      // start: min(t, limit); end: min(length - 1 - t, limit); part: index of the part, from 0.
       const std::int64_t place =
           origin == Origin::kPart
               ? t * limit / length

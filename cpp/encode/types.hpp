@@ -3,8 +3,8 @@
 //     texts --tokenise--> types of their tokens        (TokenBatch)
 //     types --columns---> numbers of column values     (TypeValues)
 //
-// Types are numbered in the order of first occurrence.  The number stays until `forget`, which
-// changes `generation`; whatever else is kept for types must be dropped then.
+// Types are numbered in the order of first occurrence.  Numbers are valid until forget(), which
+// changes generation(); anything that is cached by type must then be dropped.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace caesura {
 
-// The tokens of many sequences in one row; sequence i has the tokens offsets[i] .. offsets[i + 1].
+// The concatenated tokens of several sequences; sequence i is [offsets[i], offsets[i + 1]).
 struct TokenBatch {
   std::vector<std::int32_t> types;       // [tokens]
   std::vector<std::int64_t> offsets{0};  // [sequences + 1]
@@ -30,16 +30,16 @@ struct TokenBatch {
   void end_sequence() { offsets.push_back(n_tokens()); }
 };
 
-// The numbers of the values that one column has for each type; kUnseen for a value without one.
+// The numbers of the values of one column for each type; kUnseen for a value without a number.
 struct TypeValues {
-  std::vector<std::int64_t> ptr;  // [types + 1], or empty: exactly one number for each type
+  std::vector<std::int64_t> ptr;  // [types + 1], or empty if each type has exactly one number
   std::vector<std::int32_t> ids;
   std::int32_t n_types = 0;  // number of types evaluated so far
 
   void push(const std::vector<std::int32_t>& values);
 };
 
-// A Python string without a copy: its code units, of `width` bytes each.
+// A view of the characters of a Python string, which have `width` bytes each.
 struct TextView {
   const void* data;
   std::int64_t size;
@@ -56,17 +56,17 @@ class TokenTypes {
   explicit TokenTypes(std::shared_ptr<const Characters> characters)
       : characters_(characters), reader_(std::move(characters)) {}
 
-  // Adds a column; its values get their numbers from `values`.  A column with `every` has exactly
-  // one number for each type: that of the empty string where there is no value.  New values always
-  // get a number there, and they are forgotten together with the types.
+  // Adds a column and returns its index; `values` numbers its values.  A column with `every` has a
+  // number for every type, which is that of the empty string if there is no value.  Its new values
+  // are always numbered, and forgotten together with the types.
   int add_column(WordColumn column, std::shared_ptr<Interner> values, bool every);
   int n_columns() const { return static_cast<int>(columns_.size()); }
 
-  void add_text(const TextView& text, Tokeniser how, TokenBatch& out);  // a whole sequence
+  void add_text(const TextView& text, Tokeniser how, TokenBatch& out);  // a complete sequence
   void add_token(const TextView& token, TokenBatch& out);
 
-  // Evaluates columns from `first` to `last` for all types that have come since, except those of
-  // kind kPython.  Without `grow`, a value that has no number does not get one.
+  // Evaluates the columns first .. last - 1, except those of kind kPython, for all types added
+  // since the last call.  Without `grow`, new values are not numbered.
   void extend(int first, int last, bool grow);
   // Sets the values of a column of kind kPython for the next type.
   void put(int column, const std::vector<std::int32_t>& values) { values_[column].push(values); }
@@ -103,22 +103,23 @@ class TokenTypes {
   std::string scratch_;
 };
 
-// The values of one column for each token of a batch, as the extractor takes them.
+// The values of one column for each token of a batch, as the extractor reads them.
 struct TokenValues {
-  std::vector<std::int64_t> ptr;  // [tokens + 1], or empty: one number for each token
+  std::vector<std::int64_t> ptr;  // [tokens + 1], or empty if each token has one number
   std::vector<std::int32_t> ids;
 };
 TokenValues take(const TypeValues& values, const std::vector<std::int32_t>& types);
 
-// -- columns that look at the place of a token in its sequence ------------------------------------
+// ---- Columns that depend on the position of a token ----
 
 enum class Origin : std::uint8_t { kStart, kEnd, kPart };
 
-// Tokens from the start, tokens to the end (both up to `limit`), or the part of the sequence.
+// The position of each token: its distance from the start or the end, up to `limit`, or which of
+// `limit` equal parts of the sequence it is in.
 std::vector<std::int32_t> positions(const std::vector<std::int64_t>& offsets, Origin origin,
                                     int limit, Interner& values, bool grow);
 
-// Whether a token is the same as the one `offset` places away.
+// Whether each token equals the one at the given offset from it.
 std::vector<std::int32_t> repeats(const TokenBatch& batch, std::int64_t offset, Interner& values,
                                   bool grow);
 

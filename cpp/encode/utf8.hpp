@@ -26,7 +26,7 @@ inline void append_utf8(char32_t c, std::string& out) {
   }
 }
 
-// Reads one code point of text that `append_utf8` wrote, and moves `at` behind it.
+// Reads one code point of text that `append_utf8` wrote, and moves `at` past it.
 inline char32_t read_utf8(const char*& at) {
   const auto first = static_cast<unsigned char>(*at++);
   if (first < 0x80) return first;

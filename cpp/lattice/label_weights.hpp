@@ -1,23 +1,23 @@
-// Weights of pairs of labels, as plain numbers in whole vectors.
+// Exponentials of the scores of pairs of labels, in rows that are padded to whole vectors.
 #pragma once
 
 #include <cstdint>
 
 namespace caesura {
 
-// The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not
-// zero there.
+// A block of columns of a label matrix, and the rows that are not zero in it.  begin and width are
+// counted in vectors.
 struct Panel {
   int begin, width;
   const std::int32_t* sources;
   int count;
-  bool dense;  // all rows
+  bool dense;  // sources lists all rows
 };
 
 template <class Real>
 struct LabelWeights {
   int Y = 0, stride = 0;
-  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
+  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zero padding
   const Real* transposed = nullptr;  // [stride][stride]
   const Panel* panels = nullptr;     // of transition
   const Panel* back_panels = nullptr;

@@ -1,11 +1,11 @@
-// What the kernels read and write: plain views, all memory owned by the caller.
+// What the kernels read and write: plain views of memory that the caller owns.
 //
 //   Potentials (Python) --> Problem --> Lattice --> sweep --> Tables, Back, Counts
 //
 // T tokens have T + 1 boundaries 0..T; a segment [s, e) joins boundary s to boundary e.  A state q
-// of the label-history automaton stands for the labels so far and so has a last label.  States are
-// ordered by label, labels by their longest segment: the unbounded ones first, then longest first.
-// So the states that may take a segment of length k are always one range.
+// of the label-history automaton represents the labels so far and therefore has a last label.
+// States are sorted by last label, and labels by their longest segment: unbounded labels first,
+// then in decreasing order.  The states that allow a segment of length k thus form a single range.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,34 @@ enum PotentialFlags : std::uint8_t { kOpenStart = 1, kOpenEnd = 2 };
 enum BoundaryMarks : std::uint8_t { kForced = 1, kBarred = 2 };
 
 // Whether a potential with the core span [start, end) applies to the segment [a, b): a closed side
-// must coincide with the segment's, an open one may lie inside it.  This is the only definition.
-// The sweeps never evaluate it: they sort potentials by their flags and add each to the rows of
-// exactly those segments for which it holds (see lattice/rows.hpp and learn/live_starts.hpp).
-// Always inlined, as Total is below.
+// must coincide with the end of the segment, an open side may lie inside it.  The kernels have no
+// other definition.  The sweeps do not evaluate it: they sort potentials by their flags and add
+// each to the rows of exactly those segments for which it holds (see lattice/rows.hpp and
+// learn/live_starts.hpp).  Always inlined, for the same reason as Total below.
 [[gnu::always_inline]] inline bool applies(int start, int end, std::uint8_t flags, int a, int b) {
   return (a == start || ((flags & kOpenStart) != 0 && a <= start)) &&
          (b == end || ((flags & kOpenEnd) != 0 && b >= end));
 }
 
-// A log-potential with the core span [start, end); `applies` says to which segments.
+// A log-potential with the core span [start, end), for the segments for which applies() holds.
 struct Potential {
   std::int32_t start, end;
-  std::int32_t target;  // a label (below Y), or a history
+  std::int32_t target;  // a label y, or Y + h for history h
   std::uint8_t flags;
-  std::int32_t id;  // where its expected count goes
+  std::int32_t id;  // index of its expected count
   double score;
 };
 
-// A log-potential at one inner boundary, in ranks (see Lattice::order).
+// A log-potential at one inner boundary.  previous and label are ranks (see Lattice::order), but
+// labels in a ProblemInput.
 struct Edge {
   std::int32_t position, previous, label;
   std::int32_t id;
   double score;
 };
 
-// The states that a potential's target stands for: a range, or a list where `list` is not null.
+// The states of the target of a potential: list[begin .. end), or the states begin .. end - 1 if
+// `list` is null.
 struct Target {
   std::int32_t begin, end;
   const std::int32_t* list;
@@ -67,30 +69,30 @@ struct Lattice {
   bool same_label_adjacent = true;
 
   // Labels and states.  Rank r is the place of label order[r] among the labels.
-  bool plain_order = true;                    // order[r] == r and Q == Y: rows need no gathering
+  bool plain_order = true;                    // order[r] == r and Q == Y: rows need no permutation
   const std::int32_t* order = nullptr;        // [Y] rank -> label
   const std::int32_t* rank = nullptr;         // [Q] state -> rank
   const std::int32_t* first = nullptr;        // [Y + 1] rank -> its first state
   const std::int32_t* start_state = nullptr;  // [Y] rank -> state after a first segment, or -1
   const std::uint8_t* accepting = nullptr;    // [Q]
   const double* entry = nullptr;              // [Q] score of entering a state, or null
-  const Target* targets = nullptr;            // [labels and histories]
+  const Target* targets = nullptr;            // [Y + histories]
 
   // Arcs by target state; null for a first-order model (all pairs of labels).
   const std::int32_t* in_ptr = nullptr;    // [Q + 1]
   const std::int32_t* in_state = nullptr;  // [arcs]
 
-  // Windows.  States [0, unbounded) go through the open term; the others are summed directly.
+  // Windows.  States [0, unbounded) use the open term; the others sum over all their starts.
   int unbounded = 0;
   int longest = 0;                        // longest segment of the directly summed states
-  const std::int32_t* fitting = nullptr;  // [longest + 1] end of the range that may have length k
+  const std::int32_t* fitting = nullptr;  // [longest + 1] end of the states that allow length k
   const std::int32_t* reach = nullptr;    // [T + 1] A(e), see reach.hpp
-  const std::int32_t* fence = nullptr;    // [T + 1] last forced boundary below e
+  const std::int32_t* fence = nullptr;    // [T + 1] last forced boundary before e, or 0
 
   // Potentials, sorted by end and then by start, later starts first.
   const Potential* potentials = nullptr;
   const std::int32_t* by_end = nullptr;    // [T + 2]
-  const std::uint8_t* closes = nullptr;    // [T + 1] a potential with a closed end ends at e
+  const std::uint8_t* closes = nullptr;    // [T + 1] some scores count only for segments to e
   const std::int32_t* starting = nullptr;  // potentials sorted by start and then by end
   const std::int32_t* by_start = nullptr;  // [T + 1]
   const Edge* edges = nullptr;
@@ -98,12 +100,12 @@ struct Lattice {
   int n_potentials = 0;
 };
 
-// Rows of a sweep that are kept.  Row t is relative to base(t) = increment[1] + ... + increment[t],
-// so that no digit is lost on long inputs.
+// The rows of a forward pass, kept for the backward pass.  Row t is relative to base(t) =
+// increment[1] + ... + increment[t], so that no precision is lost on long inputs.
 struct Tables {
   double* alpha = nullptr;      // [T + 1][stride] segments that end at t
   double* hat = nullptr;        // [T + 1][stride] segments that start at t
-  double* open = nullptr;       // [T + 1][stride] segments that started at or before A(t) and go on
+  double* open = nullptr;       // [T + 1][stride] segments begun by A(t) that continue beyond t
   double* increment = nullptr;  // [T + 1]
 };
 
@@ -113,7 +115,8 @@ struct Back {
   std::int32_t* previous = nullptr;  // [T + 1][stride] best previous state of a segment from t
 };
 
-// Expected counts; null where not wanted.  Arrays are zeroed by the caller.
+// Expected counts.  spans, entered, closed and begun may be null if they are not needed.  The
+// caller zeroes the arrays.
 struct Counts {
   double* tokens = nullptr;       // [T][Y]
   double* boundaries = nullptr;   // [T + 1]
@@ -124,14 +127,14 @@ struct Counts {
   double* potentials = nullptr;   // [by id]
   double* edges = nullptr;        // [by id]
   double* entered = nullptr;      // [Q] segments in state q
-  double* closed = nullptr;       // [T + 1][stride] probability of a segment in q that ends at t
-  double* begun = nullptr;        // [T + 1][stride] the same, that starts at t
+  double* closed = nullptr;       // [T + 1][stride] probability that a segment in q ends at t
+  double* begun = nullptr;        // [T + 1][stride] probability that a segment in q starts at t
   double entropy = 0.0;
   bool want_entropy = false;
 };
 
-// A total that keeps the digits a plain sum would lose.  Always inlined: a shared copy might be the
-// one compiled for an instruction set that the machine lacks.
+// A compensated sum.  Always inlined: the linker might otherwise keep a copy that was compiled for
+// an instruction set that the machine lacks.
 struct Total {
   double high = 0.0, low = 0.0;
   [[gnu::always_inline]] void add(double x) {
@@ -143,10 +146,10 @@ struct Total {
   [[gnu::always_inline]] double value() const { return high + low; }
 };
 
-// What a sweep did, for the tests of its cost.
+// Operation counts of a sweep, for the tests of its cost.
 struct Tally {
   std::int64_t terms = 0;       // rows summed into alpha, over all boundaries
-  std::int64_t most_terms = 0;  // the most at one boundary
+  std::int64_t most_terms = 0;  // largest number at one boundary
   std::int64_t touched = 0;     // potentials read
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 int rounded(int n) { return std::max(8, (n + 7) / 8 * 8); }
 
-// Offsets of the groups of a sorted sequence of keys 0 .. groups - 1.
+// Offsets of the groups of `count` items when they are sorted by key, 0 .. groups - 1.
 template <class Key>
 std::vector<std::int32_t> offsets(int groups, int count, Key key) {
   std::vector<std::int32_t> ptr(groups + 1, 0);
@@ -75,7 +75,7 @@ std::unique_ptr<Problem> Problem::tracking(const std::vector<std::uint8_t>& trac
 }
 
 std::unique_ptr<Problem> Problem::tracking_all() const {
-  constexpr std::int64_t kMostRows = 100'000'000;  // numbers of one table of a sweep
+  constexpr std::int64_t kMostRows = 100'000'000;  // largest table of a sweep, in numbers
   const RuleSet& rules = input().rules;
   try {
     auto made = tracking(std::vector<std::uint8_t>(rules.symbols(input().Y), 1));
@@ -91,8 +91,8 @@ std::unique_ptr<Problem> Problem::renewed() const {
   return std::unique_ptr<Problem>(new Problem(index_, nullptr));
 }
 
-// Label x may come before y where no score forbids the pair, and the tokens on both sides of some
-// boundary may have them.
+// Label y may follow label x if no score forbids the pair, and x and y are possible for the tokens
+// on the two sides of some boundary.
 PossibleLabels Problem::possible_labels() const {
   const ProblemInput& in = input();
   const std::size_t T = in.T, Y = in.Y;
@@ -117,7 +117,7 @@ PossibleLabels Problem::possible_labels() const {
   return possible;
 }
 
-// An automaton that does not depend on the scores serves many sequences, so that it is tried first.
+// An automaton that does not depend on the scores is tried first, because many sequences share it.
 void Problem::make_automaton(const RuleSet& rules) {
   const ProblemInput& in = input();
   auto made_for = [&](const PossibleLabels* possible) {
@@ -126,7 +126,7 @@ void Problem::make_automaton(const RuleSet& rules) {
   try {
     if (rules.limits() <= kMostTracked) automaton_ = made_for(nullptr);
   } catch (const TooLarge&) {
-    if (rules.empty() && in.histories.empty()) throw;  // it depends on the number of labels alone
+    if (rules.empty() && in.histories.empty()) throw;  // the labels alone are too many
   }
   if (automaton_ == nullptr) {
     possible_ = possible_labels();
@@ -135,7 +135,7 @@ void Problem::make_automaton(const RuleSet& rules) {
   make_targets();
 }
 
-// The states of each label and history, and what static patterns score in each state.
+// Finds the states of each label and history, and the sum of static pattern scores in each state.
 void Problem::make_targets() {
   const ProblemInput& in = input();
   const Automaton& a = *automaton_;
@@ -155,8 +155,8 @@ void Problem::make_targets() {
   }
 }
 
-// By end, then later starts first.  Left out: a core longer than its label's longest segment, or
-// one that crosses a forced boundary.
+// Sorts the potentials by end, then by start in decreasing order.  Omits those that can never
+// apply: their core is longer than the longest segment of the label, or crosses a forced boundary.
 void Problem::Index::sort_potentials() {
   const int T = input.T, Y = input.Y;
   std::vector<Potential> kept;
@@ -180,7 +180,8 @@ void Problem::Index::sort_potentials() {
   for (int i = count - 1; i >= 0; --i) potentials[fill[kept[sorted[i]].end]++] = kept[sorted[i]];
   closes.assign(T + 1, input.spans != nullptr);
   for (const Potential& p : potentials) closes[p.end] |= (p.flags & kOpenEnd) == 0;
-  // And by start with ends going up: walk the ends upwards.
+  // `starting` is sorted by start, then by end: the potentials are visited in increasing order of
+  // their ends.
   starting.resize(count);
   fill.assign(by_start.begin(), by_start.end() - 1);
   for (int i = 0; i < count; ++i) starting[fill[potentials[i].start]++] = i;
@@ -288,7 +289,7 @@ std::string Problem::invalid_score(double largest) const {
   if (bad(in.end, Y)) return "end";
   if (any(in.potentials)) return "potentials";
   if (any(in.edges)) return "edges";
-  // Only the segments that fit: entries for longer ones are padding.
+  // Entries for segments that would end after T are padding and are not checked.
   for (std::ptrdiff_t s = 0; in.spans != nullptr && s < T; ++s) {
     const std::ptrdiff_t lengths = std::min<std::ptrdiff_t>(in.span_length, T - s);
     if (bad(in.spans + s * in.span_length * Y, lengths * Y)) return "spans";

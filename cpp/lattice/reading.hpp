@@ -1,7 +1,7 @@
 // How the states of a model are decoded into segments.
 //
-// The states of a semi-CRF are labels, and each of its segments stands for itself.  Those of a
-// chain are tags: neighbours that are joined are one segment.  Text outside is read as no segment.
+// The states of a semi-CRF are labels, and each segment is decoded as it is.  The states of a chain
+// are tags, and adjacent tags that are joined form one segment.  Outside states give no segment.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,16 @@
 namespace caesura {
 
 struct Reading {
-  std::vector<std::int32_t>
-      label;  // [Y] number of the label that a state stands for, or -1 outside
-  std::vector<std::uint8_t>
-      joined;  // [Y][Y] whether the second tag continues the segment of the first; or empty
-  std::vector<std::vector<std::int32_t>> states;  // [labels] the states of each
+  std::vector<std::int32_t> label;   // [Y] label of each state, or -1 if it is outside
+  std::vector<std::uint8_t> joined;  // [Y][Y] whether the second tag continues the first; or empty
+  std::vector<std::vector<std::int32_t>> states;  // [labels] the states of each label
 
   bool tags() const { return !joined.empty(); }
 };
 
-// Joins tags and omits what is outside; the labels of segments remain states, those of their
-// first tags.  Returns how many are left.  Static: each instruction set must have a copy of its
-// own.
+// Joins tags and removes outside segments, in place.  The label of a segment remains a state, that
+// of its first tag.  Returns the number of segments left.  Static, so that each instruction set has
+// its own copy.
 static inline int read_segments(const Reading& reading, LabelledSegment* segments, int count) {
   const int Y = static_cast<int>(reading.label.size());
   int kept = 0;

@@ -1,4 +1,5 @@
-// Rows of states, and the potentials that are active in them, shared by both sweeps.
+// Rows of states, and the potentials that are active in them.  The forward and the backward pass
+// share this code.
 #pragma once
 
 #include "base/vector.hpp"
@@ -15,7 +16,7 @@ inline void copy(double* to, const double* from, int n) {
   for (int q = 0; q < n; q += W) store(to + q, load(from + q));
 }
 
-// row[q] += x for every state of a target.
+// row[q] += x for every state q of a target.
 inline void add_to(double* row, const Target& z, double x) {
   if (z.list != nullptr) {
     for (int i = z.begin; i < z.end; ++i) row[z.list[i]] += x;
@@ -34,7 +35,7 @@ inline double sum_over(const double* row, const Target& z) {
   return total;
 }
 
-// Emission of token t as a row of states.
+// Writes the emission scores of token t to a row of states.
 inline void emission_row(const Lattice& g, int t, double* row) {
   const double* scores = g.emission + static_cast<std::ptrdiff_t>(t) * g.Y;
   if (g.plain_order) {
@@ -70,18 +71,20 @@ inline void add_spans(const Lattice& g, int s, int e, const double* row, double*
   }
 }
 
-// The states that may take the segment [s, e), and whether the open ones are among them.
+// The states [begin, end).
 struct Range {
   int begin, end;
 };
+// The states that sum over the segment [s, e) directly: the unbounded ones if s >= first_open, and
+// the bounded ones that allow its length if s >= first_direct.
 inline Range range_of(const Lattice& g, int s, int e, int first_open, int first_direct) {
   const int begin = s >= first_open ? 0 : g.unbounded;
   const int end = s >= first_direct && e - s <= g.longest ? g.fitting[e - s] : g.unbounded;
   return {begin, end};
 }
 
-// The window of starts at the boundary e: open states sum starts from `open`, bounded from
-// `direct`.
+// The starts that are summed directly at boundary e: those from `open` on for the unbounded states,
+// from `direct` on for the bounded ones.  low is the smaller of the two.
 struct Window {
   int open, direct, low;
 };
@@ -96,13 +99,13 @@ inline Window window_of(const Lattice& g, int e) {
   return {open, direct, open < direct ? open : direct};
 }
 
-// What happens at the boundary e, besides the window.
+// The cases that a sweep distinguishes at boundary e.
 struct Boundary {
   Window window;
   bool open;    // some states are unbounded
   bool forced;  // no segment crosses e
-  bool same;    // no potential ends at e and every start is old: ending scores as continuing
-  bool enters;  // starts up to reach enter the open row
+  bool same;    // O[e] = alpha[e]: A(e) = e - 1, and no score counts only for segments to e
+  bool enters;  // the starts from window.open to A(e) enter the open row
   int reach;    // A(e)
 };
 inline Boundary boundary_of(const Lattice& g, int e) {
@@ -116,7 +119,7 @@ inline Boundary boundary_of(const Lattice& g, int e) {
   return at;
 }
 
-// What an open segment gains at e when it goes on, a'[e].
+// a'[e]: the score that an open segment gains at e if it continues.
 inline void step_row(const Lattice& g, int e, double* row) {
   fill(row, g.stride, 0.0);
   emission_row(g, e - 1, row);
@@ -125,7 +128,7 @@ inline void step_row(const Lattice& g, int e, double* row) {
     if (p.flags == (kOpenStart | kOpenEnd)) add_to(row, g.targets[p.target], p.score);
   }
 }
-// The additional gain when it ends there: a'[e] becomes a[e].
+// Adds the scores that it gains only if it ends at e, which turns a'[e] into a[e].
 inline void close_step_row(const Lattice& g, int e, double* row) {
   for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
     const Potential& p = g.potentials[i];
@@ -133,7 +136,7 @@ inline void close_step_row(const Lattice& g, int e, double* row) {
   }
 }
 
-// The largest number of starts alive at once, rounded up to a power of two for a ring of rows.
+// The number of rows in a ring: the largest number of live starts, rounded up to a power of two.
 inline int ring_size(const Lattice& g) {
   int widest = 1;
   for (int e = 1; e <= g.T; ++e) {
@@ -145,13 +148,13 @@ inline int ring_size(const Lattice& g) {
   return size;
 }
 
-// For each live start a, the sums over the potentials with that start, an open end, and an end so
-// far:
+// For each live start a, the sums over the potentials with an open end whose core starts at a and
+// ends at or before the current boundary:
 //   shared[a]  those that also apply to earlier starts (open start; the emission of token a is one)
-//   own[a]     those that apply to the start a alone
-// Where a row goes is decided by the flags alone: by the time a potential is added, its core ends
-// at or before the current boundary, so `applies` of lattice.hpp holds for just the segments that
-// read the row, and is never evaluated.
+//   own[a]     those that apply to the start a alone (closed start)
+// The flags alone determine the row of a potential: it is added when the boundary reaches the end
+// of its core, so `applies` of lattice.hpp holds for exactly the segments that read the row, and
+// need not be evaluated.
 struct Active {
   const Lattice& g;
   int mask;        // ring size - 1
@@ -192,13 +195,14 @@ struct Active {
   }
 };
 
-// Scores of the segments that end at e, from the latest start to earlier ones:
-//   running = sum of shared[a], a >= s, and of the open-start potentials that end just at e
-//   theta   = running + own[s] + the closed potentials [s, e)
+// Scores of the segments [s, e) that end at e, for decreasing s:
+//   running = sum over a >= s of shared[a]
+//             + the potentials [a, e) with a >= s, an open start and a closed end
+//   theta   = running + own[s] + spans[s, e) + the potentials [s, e) that are closed on both sides
 struct Thetas {
   const Lattice& g;
   const Active& active;
-  int e, next, last;  // potentials that end at e, still to come
+  int e, next, last;  // next .. last - 1: the potentials that end at e and are not yet added
   double* running;    // [stride]
   double* theta;      // [stride]
   std::int64_t touched = 0;
@@ -219,8 +223,9 @@ struct Thetas {
     fill(running, g.stride, 0.0);
   }
 
-  // Call with s = e - 1, e - 2, ...; the row is good on `range` only.  It is called for every start
-  // and end: out of line, ln Z and marginals of the cases of bench/peers.py took a tenth longer.
+  // Returns theta for s.  Call it for s = e - 1, e - 2, ... in turn; the row is valid only on
+  // `range`.  Inlined because it is called for every start and end: out of line, ln Z and marginals
+  // of the cases of bench/peers.py took a tenth longer.
   __attribute__((always_inline)) const double* row(int s, Range range) {
     const int low = range.begin / W * W;
     const double* shared = active.shared_row(s);

@@ -1,19 +1,19 @@
-// The semirings: what a sweep computes.  A sweep says which terms a row is made of and in which
-// order the rows come; a semiring says what it means to combine two alternatives (plus) and to go
-// on along a path (times).  A new question is a new type here, and every sweep that is a template
-// can answer it.
+// The semirings, which define what a sweep computes.  A sweep defines which terms a row consists of
+// and in which order rows are computed; a semiring defines how two alternatives are combined (plus)
+// and how a path is extended (times).  A new question is a new semiring type, and every sweep that
+// is a template can answer it.
 //
 // All values are logarithms of weights.  The laws that a sweep relies on:
 //
 //   plus is associative and commutative, and kZero is its neutral element;
-//   times is associative, kOne is its neutral element, and kZero annihilates: here times is always
+//   times is associative, kOne is its neutral element, and kZero annihilates.  Here times is always
 //     the sum of two logarithms, written `+` in the sweeps, with kOne = 0 and kZero = -inf;
-//   times distributes over plus.  This is why a sweep may add the base of a row, or the score that
-//     many terms share, once for all of them.
+//   times distributes over plus.  Therefore a sweep may add the base of a row, or a score that many
+//     terms share, once for all of them.
 //
 // Each semiring has
 //
-//   kSelects   plus returns one of its arguments, so that back-pointers make sense
+//   kSelects   whether plus returns one of its arguments, so that back-pointers are defined
 //   plus(a, b) of two values
 //   Sum        the plus of many values, one at a time:
 //                add(value, from), value() = most + rest(), from() where kSelects
@@ -23,7 +23,7 @@
 //                own; finish(out, froms) writes the result, kZero where nothing was added
 //   step(arcs, alpha, hat[, previous, comes_first])
 //              hat[q] = entry[q] + plus over the arcs (p, q) of alpha[p] + transition[p, q]; where
-//              kSelects, previous[q] is the chosen p, and comes_first(a, b) decides between equals
+//              kSelects, previous[q] is the chosen p, and comes_first(a, b) breaks ties
 #pragma once
 
 #include <cmath>
@@ -62,7 +62,7 @@ struct LogSum {
     int from() const { return 0; }
   };
 
-  // A block of rows at a time: one exp for a term, one log for a sum.
+  // Sums a block of rows at a time, with one exp for each term and one log for each sum.
   struct Rows {
     static constexpr int kBlock = 8;
     int stride;
@@ -84,7 +84,7 @@ struct LogSum {
       flushed = false;
     }
 
-    // Add the row a + b + shift on a range of states.
+    // Adds the row a + b + shift on a range of states.
     void add(const double* a, const double* b, double shift, Range range, double) {
       if (rows == kBlock) flush();
       double* row = block + static_cast<std::ptrdiff_t>(rows) * stride;
@@ -98,7 +98,7 @@ struct LogSum {
       ranges[rows++] = range;
     }
 
-    // The row of open segments; which start it came from matters only where a semiring selects.
+    // Adds the row of open segments.  Their starts matter only to a semiring that selects.
     void add_open(const double* a, const double* b, Range range, const double*) {
       add(a, b, 0.0, range, 0.0);
     }
@@ -109,7 +109,8 @@ struct LogSum {
         fill(total, stride, 0.0);
         flushed = true;
       }
-      // From lowest to highest state any row has: the new maximum, then the sum relative to it.
+      // From the lowest to the highest state in any range: the new maximum, then the sum relative
+      // to it.
       int begin = stride, end = 0;
       for (int i = 0; i < rows; ++i) {
         begin = ranges[i].begin < begin ? ranges[i].begin : begin;
@@ -157,8 +158,8 @@ struct LogSum {
   }
 };
 
-// plus(a, b) = max(a, b): the best segmentation, with where it came from.  Of equal values the
-// first one that was added stays.
+// plus(a, b) = max(a, b): the best segmentation, with back-pointers.  Among equal values the first
+// one added is kept.
 struct Maximum {
   static constexpr bool kSelects = true;
   static constexpr double kZero = kMinusInfinity, kOne = 0.0;
@@ -192,7 +193,7 @@ struct Maximum {
     void add(const double* a, const double* b, double shift, Range range, double start) {
       add_from(a, b, shift, range, [start](int) { return splat(start); });
     }
-    // The row of open segments: each state has its own start.
+    // Adds the row of open segments, where each state has its own start.
     void add_open(const double* a, const double* b, Range range, const double* starts) {
       add_from(a, b, 0.0, range, [starts](int q) { return load(starts + q); });
     }

@@ -1,6 +1,6 @@
-// Saved rows for the backward sweep: the forward sweep adds potentials to its rows as they become
-// active, and taking them off again by subtraction would lose digits (and -inf for good), so rows
-// are kept instead.
+// Saved rows for the backward pass.  It removes potentials from the rows in the reverse of the
+// order in which the forward pass adds them.  Subtraction would lose digits and could not undo
+// -inf, so earlier versions of the rows are saved and restored.
 #pragma once
 
 #include "base/workspace.hpp"
@@ -8,7 +8,7 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Rows that Active must give back as e comes down: a stack for each live start.
+// The rows of Active to restore as e decreases: a stack for each live start.
 struct Snapshots {
   struct Saved {
     Saved* next;

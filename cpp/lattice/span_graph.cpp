@@ -42,7 +42,7 @@ void OwnedSpanGraph::sort_spans(const std::vector<Span>& given, int T) {
   gate_at_ = sorted_unique(std::move(starts));
   K_ = static_cast<int>(stop_at_.size()) - 1;
   S_ = static_cast<int>(gate_at_.size());
-  gate_at_.push_back(T);  // no span starts there
+  gate_at_.push_back(T);  // the end; no span starts there
 
   id_.resize(n_);
   place_.resize(n_);
@@ -63,9 +63,10 @@ void OwnedSpanGraph::sort_spans(const std::vector<Span>& given, int T) {
   std::partial_sum(stop_ptr_.begin(), stop_ptr_.end(), stop_ptr_.begin());
 }
 
-// The window of each gate: high is past the last stop at or before the gate; low is that stop if it
-// stands at the gate (adjacent), or the first stop after m (filtered), where m is the largest start
-// of the spans of the stops below high.  All of them only move forwards: O(n + K + S).
+// The window [low, high) of each gate.  high is one past the last stop at or before the gate.  low
+// is that stop if it is at the gate, else high (adjacent); or the first stop after m, the largest
+// start of the spans of the stops below high (filtered).  All of these only increase, so the cost
+// is O(n + K + S).
 void OwnedSpanGraph::find_windows(ArcRule rule) {
   low_.assign(S_ + 1, 0);
   high_.assign(S_ + 1, 0);
@@ -86,7 +87,7 @@ void OwnedSpanGraph::find_windows(ArcRule rule) {
   }
 }
 
-// By target and then by source, as for_predecessors reads them.
+// Sorts the arcs by target and then by source, as for_predecessors() reads them.
 void OwnedSpanGraph::sort_arcs(const std::vector<SpanArc>& arcs) {
   std::vector<std::int32_t> order(arcs.size());
   std::iota(order.begin(), order.end(), 0);

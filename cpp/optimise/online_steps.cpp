@@ -7,7 +7,7 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// ---- a vector of weights at a time, or one ----
+// ---- Vectors of weights, or single weights ----
 
 template <class V>
 V get(const double* p) {
@@ -26,8 +26,8 @@ inline vec root(vec x) {
   return out;
 }
 
-// Calls visit(V{}, place, number in the rows of the units) for the vectors of all units, or for
-// single weights.
+// Calls visit(V{}, place, index in the rows of the units) for each vector of the units, or for each
+// weight if the units are single weights.
 template <class Visit>
 void over(const OnlineUnits& u, Visit visit) {
   if (u.wide == 1) {
@@ -40,7 +40,7 @@ void over(const OnlineUnits& u, Visit visit) {
   }
 }
 
-// The numbers that the kinds at k have; kOne: all weights are of one kind.
+// Returns values[kind] for the weights at k.  kOne: all weights are of the same kind.
 template <bool kOne>
 inline double of_kind(double, const OnlineVectors& v, std::int64_t k, const double* values) {
   return values[kOne ? 1 : v.kind[k]];
@@ -53,7 +53,7 @@ inline vec of_kind(vec, const OnlineVectors& v, std::int64_t k, const double* va
   return out;
 }
 
-// The gradient where there are weights, 0 elsewhere.
+// Masks of lanes.  masked() returns the gradient where there are weights, and 0 elsewhere.
 struct Masks {
   alignas(64) std::int64_t lane[1 << W][W];
   constexpr Masks() : lane() {
@@ -111,7 +111,7 @@ void sgd_update(const OnlineVectors& v, const SgdStep& s, const OnlineUnits& u, 
   update(v, s, u, gradient);
 }
 
-// What a row adds to each of its units, and to the sums of the average.
+// The change that a row makes to each of its units, and to the sums of the average.
 struct Change {
   const OnlineVectors& v;
   const OnlineRows& rows;
@@ -119,7 +119,7 @@ struct Change {
   double* held;  // [wide] factor times the gradient
 };
 
-// w += held and sums += sum_factor held for the units of one row, where there are weights; B
+// w += held and sums += sum_factor held for the units of one row, in the lanes that hold weights, B
 // vectors at a time.
 template <int B, bool kSums, bool kValues>
 inline void change_panel(const Change& c, const std::int32_t* units, const double* values,
@@ -193,14 +193,15 @@ void sgd_update_rows(const OnlineVectors& v, const SgdStep& s, const OnlineRows&
 
 // ---- AdaGrad ----
 
-// No gradient yet: no move, and no penalty.
+// speed = rate / sqrt(squares), and 0 if there was no gradient yet: then the penalties have no
+// effect either.
 template <class V>
 V speed_of(double rate, V squares) {
   const V some = squares > 0.0 ? squares : 1.0 - V{};
   return squares > 0.0 ? rate / root(some) : V{};
 }
 
-// Towards 0 by `cut`, and not past it.
+// Soft thresholding: moves w towards 0 by `cut`, but not past it.
 template <class V>
 V soft(V w, V cut) {
   return w > cut ? w - cut : (w < -cut ? w + cut : V{});
@@ -209,7 +210,7 @@ V soft(V w, V cut) {
 // moment[k] = sum of l^k q^l over l = 1 .. count, for k < K, and power = q^count, by doubling:
 //   sum over l = 1 .. 2n of l^k q^l = (the sum to n) + q^n sum over i of binomial(k, i) n^(k - i)
 //                                     (the sum of l^i q^l to n)
-// Every term is positive.
+// No term is negative, so nothing cancels.
 template <class V, int K>
 struct Moments {
   V power = 1.0 - V{}, moment[K] = {};
@@ -221,7 +222,7 @@ struct Moments {
     while (bit >= 0 && (count >> bit & 1) == 0) --bit;
     double n = 0.0;
     for (; bit >= 0; --bit) {
-      for (int k = K - 1; k >= 0; --k) {  // the lower ones are still needed
+      for (int k = K - 1; k >= 0; --k) {  // downwards: the old lower moments are still needed
         V shifted = moment[k];
         double factor = 1.0;
         for (int i = k - 1; i >= 0; --i) {
@@ -243,8 +244,8 @@ struct Moments {
 
 template <class V>
 struct Penalties {
-  V cut;     // that w moves towards 0 by
-  V shrunk;  // that it is multiplied by then
+  V cut;     // by which w moves towards 0
+  V shrunk;  // by which it is then multiplied
 };
 
 template <class V>
@@ -258,7 +259,7 @@ Penalties<V> penalties_of(const OnlineVectors& v, const AdaGradStep& s, std::int
 inline bool any_above(double x) { return x > 0.0; }
 inline bool any_above(vec x) { return any(x > 0.0); }
 
-// The steps one by one, until nothing is left: c1 and an average together are rare.
+// Takes the missed steps one by one, until all weights are 0.  Using c1 with an average is rare.
 template <class V>
 V step_by_step(const OnlineVectors& v, const AdaGradStep& s, std::int64_t k, V w,
                const Penalties<V>& p, std::int64_t missed) {

@@ -62,8 +62,8 @@ void OnlineWeights::begin(int batch_size) {
     }
     return;
   }
-  // scale_t = scale_(t - 1) (1 - 2 rate_t c2 / N), unless that leaves the range where the weights
-  // keep their digits: then they are settled, and it begins anew.
+  // scale_t = scale_(t - 1) (1 - 2 rate_t c2 / N), unless that leaves the range in which the
+  // weights keep their precision: then they are settled, and the scale is 1 again.
   constexpr double kLeast = 1e-6, kMost = 1e6;
   rate_ = rule_.rate /
           std::pow(1.0 + rule_.rate * rule_.slowing * static_cast<double>(done_), rule_.power);

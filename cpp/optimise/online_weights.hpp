@@ -1,12 +1,13 @@
-// The weights of an online learner, each updated only when a step needs it.
+// The weights of an online learner, with lazy updates.
 //
-// Penalties move every weight in every step.  A weight that a step does not touch needs none of
-// that until it is read: what the steps in between did to it has a closed form.
+// Penalties change every weight in every step.  A weight without a gradient is not updated until it
+// is read, because the effect of the steps in between has a closed form.
 //
-//   SGD       w = w (1 - 2 rate_t c2 / N) - rate_t / B gradient.  A weight is kept as scale * v,
-//             where the scale changes with every step and v only where there is a gradient.
+//   SGD       w = w (1 - 2 rate_t c2 / N) - rate_t / B gradient.  A weight is stored as scale * v,
+//             where the scale changes in every step and v only if there is a gradient.
 //   AdaGrad   see online_steps.hpp.  The speed of a weight changes only with its gradient, so the
-//             steps in between are all the same, and m of them cost log(m).
+//             steps in between are all the same, and m of them cost O(log m); but O(m) with both c1
+//             and an average.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +21,33 @@ namespace caesura {
 struct OnlineRule {
   bool adagrad = false, average = false;
   double rate = 0.0;
-  double slowing = 0.0, power = 1.0;  // SGD: rate / (1 + rate slowing t)^power before step t + 1
+  double slowing = 0.0, power = 1.0;  // SGD: step t + 1 has rate / (1 + rate slowing t)^power
   double n_sequences = 1.0;
-  std::vector<double> c1, c2;  // [kinds] the first is that of places without a weight
+  std::vector<double> c1, c2;  // [kinds] kind 0 is that of places without a weight
 };
 
 class OnlineWeights {
  public:
-  // kind: [places].  done: the steps before these.
+  // kind: [places].  done: number of steps already taken, in earlier calls of the learner.
   OnlineWeights(OnlineRule rule, std::vector<std::uint8_t> kind, std::int64_t done);
 
   const OnlineRule& rule() const { return rule_; }
   double rate() const { return rate_; }          // of the last step
-  std::int64_t done() const { return done_; }    // steps
-  std::int64_t taken() const { return taken_; }  // steps of these weights
+  std::int64_t done() const { return done_; }    // number of steps in total
+  std::int64_t taken() const { return taken_; }  // number of steps of this object
 
-  // Before the weights: there will be one to add to each of them.
+  // Call before put() if each weight has a centre, which is added to it when it is read.
   void set_centre();
-  // One weight at the start, and at the end after settle().
+  // put() sets a weight at the start; the functions below return it at the end, after settle().
   void put(std::int64_t place, double w, double average, double squares, double centre);
   double weight(std::int64_t place) const { return w_[place]; }
-  // Rounds the sum too, so that going on from the average and going on at once give the same bits.
+  // Returns the average, and sets the sum to what put() would make of it, so that learning
+  // continues with the same bits whether or not it is resumed from the average.
   double take_average(std::int64_t place);
   double squares(std::int64_t place) const { return squares_[place]; }
 
-  // The weights of some units as the kernels read them, [units][wide].  ready: AdaGrad, [all units]
-  // the steps that are in their weights.
+  // Writes the weights of some units, with their centres, to `seen`, [units][wide].  ready: for
+  // AdaGrad, [all units] number of steps that are applied to their weights.
   void read(const OnlineUnits& units, std::int64_t* ready, double* seen) {
     if (rule_.adagrad)
       steps_.adagrad_read(vectors_, adagrad_, units, taken_, ready, seen);
@@ -53,9 +55,9 @@ class OnlineWeights {
       steps_.sgd_read(vectors_, sgd_, units, seen);
   }
 
-  // One step: first begin(), then update() of all units that have a gradient, once each and after
-  // read(), then end().  For AdaGrad all weights must be up to date when a batch has another size
-  // than the one before.
+  // A step consists of begin(), one update() of each unit that has a gradient (after its read()),
+  // and end().  With AdaGrad all weights must be read before a step whose batch has another size
+  // than the last one.
   void begin(int batch_size);
   void update(const OnlineUnits& units, std::int64_t* ready, double* gradient) {
     if (!rule_.adagrad) {
@@ -65,19 +67,20 @@ class OnlineWeights {
     steps_.adagrad_update(vectors_, adagrad_, units, gradient);
     for (std::size_t k = 0; k < units.count; ++k) ready[units.units[k]] = taken_ + 1;
   }
-  // The same for SGD, from the gradient of rows.  held: [wide] to work in
+  // The same for SGD, from the gradient of rows.  held: [wide] scratch
   void update_rows(const OnlineRows& rows, std::int64_t begin, std::int64_t end, double* gradient,
                    double* held) {
     steps_.sgd_update_rows(vectors_, sgd_, rows, begin, end, gradient, held);
   }
   void end();
 
-  // SGD with one kind of weights: what the weights are, divided by scale().
+  // If is_scaled(), that is for SGD with one kind of weights and no centre: the weights divided by
+  // scale().
   const double* scaled() const { return w_.data(); }
   double scale() const { return scale_[1]; }
   bool is_scaled() const { return !rule_.adagrad && scale_.size() == 2 && centre_.empty(); }
 
-  // SGD: w becomes the weights themselves, and sums those of the steps so far.
+  // For SGD: replaces the scaled representation by the weights and their sums over the steps.
   void settle();
 
  private:

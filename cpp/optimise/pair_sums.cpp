@@ -6,11 +6,11 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
-constexpr std::int64_t kPart = 1024;  // numbers of a row at a time, which stay in the cache
-constexpr int kLanes = 4;             // sums of a row that do not wait for each other
+constexpr std::int64_t kPart = 1024;  // size of a part of a row, which stays in the cache
+constexpr int kLanes = 4;             // number of independent sums of a row
 
-// The arithmetic of a part of a row: that of singles is in double precision, that of halves, which
-// have 8 bits, in single precision; the sums of parts are added up in double precision.
+// Within a part of a row, floats are summed in double precision, and halves, which have 8
+// significant bits, in single precision.  The sums of the parts are added in double precision.
 template <class Real>
 struct Lanes;
 template <>
@@ -35,7 +35,7 @@ void write(Real* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// What a row holds: a vector from p on, or one number.
+// The two kinds of rows: vector() loads a vector from p, and number() converts one number.
 struct Singles {
   using Row = float;
   using Real = double;
@@ -80,7 +80,7 @@ double product(const typename Kind::Row* row, const typename Kind::Real* x, std:
   return tail;
 }
 
-// out[r] = sum of rows[r][i] x(i) for i in [begin, end), with a part of x at a time
+// out[r] = sum of rows[r][i] x(i) for i in [begin, end), one part at a time
 template <class Kind, class Value>
 void sum_parts(const typename Kind::Row* const* rows, int count, std::int64_t begin,
                std::int64_t end, double* out, Value value) {

@@ -1,15 +1,15 @@
-// Sums over the correction pairs of L-BFGS, for one instruction set.  They are bound by memory:
-// each call reads every row once, and works on parts of it that stay in the cache.
+// Sums over the correction pairs of L-BFGS, for one instruction set.  They are memory-bound: each
+// call reads every row once, in parts that stay in the cache.
 #pragma once
 
 #include <cstdint>
 
 namespace caesura {
 
-// The upper half of a number in single precision: 8 bits of exponent, as there, and 7 of mantissa.
+// A bfloat16 number: the upper half of a float, with 8 bits of exponent and 7 bits of mantissa.
 enum class Half : std::uint16_t {};
 
-// For rows of single precision or of halves.
+// For rows of floats or of halves.
 template <class Row>
 struct PairSums {
   // out[r] = sum of rows[r][i] x[i] for i in [begin, end)
@@ -32,7 +32,7 @@ extern const PairKernels kPlainPairs;
 extern const PairKernels kWidePairs;
 #endif
 
-// Those for this machine, as kernels() are.
+// The kernels for this machine, selected as in kernels().
 const PairKernels& pair_kernels();
 
 }  // namespace caesura

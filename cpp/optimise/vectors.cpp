@@ -14,14 +14,13 @@
 namespace caesura {
 namespace {
 
-constexpr std::int64_t kBlock = 4096;  // parameters whose terms are summed together
-constexpr std::int64_t kLeastWork =
-    64;  // blocks times sums for each thread: with less, starting it costs more
+constexpr std::int64_t kBlock = 4096;    // parameters whose terms are summed together
+constexpr std::int64_t kLeastWork = 64;  // blocks times sums for which starting a thread pays off
 
-constexpr double kLeastCurvature = 1e-8;  // of s.y, the part among the free weights; below it a
-                                          // pair says nothing about them
+constexpr double kLeastCurvature = 1e-8;  // smallest share of s.y that comes from the free weights;
+                                          // with less, a pair contains no information about them
 
-// ---- two doubles at a time, or one ----
+// ---- Pairs of doubles, or single doubles ----
 
 using Two = double __attribute__((vector_size(16)));
 using TwoFloats = float __attribute__((vector_size(8)));
@@ -46,14 +45,14 @@ template <class V>
 void store(double* p, V v) {
   std::memcpy(p, &v, sizeof v);
 }
-// Stores the values in single precision, and returns what they became.
+// Stores the values in single precision, and returns the rounded values.
 inline double store_rounded(float* p, double v) { return *p = static_cast<float>(v); }
 inline Two store_rounded(float* p, Two v) {
   const TwoFloats rounded = __builtin_convertvector(v, TwoFloats);
   std::memcpy(p, &rounded, sizeof rounded);
   return __builtin_convertvector(rounded, Two);
 }
-// The same as the upper half of single precision, to the nearest, the even one of two.
+// The same in half precision (bfloat16), rounded to nearest, ties to even.
 inline double store_rounded(Half* p, double v) {
   const float single = static_cast<float>(v);
   std::uint32_t bits;
@@ -70,7 +69,7 @@ inline Two store_rounded(Half* p, Two v) {
 inline double absolute(double x) { return std::fabs(x); }
 inline Two absolute(Two x) { return x < 0.0 ? -x : x; }
 
-// Penalties at the place i: the same expression for all three sizes.
+// The penalty of parameter i, where there is none, one for all parameters, or one for each.
 struct Nothing {
   static constexpr bool kThere = false;
   template <class V>
@@ -101,7 +100,7 @@ auto with(Penalty penalty, Work work) {
   return work(Each{penalty.values});
 }
 
-// ---- sums ----
+// ---- Sums over blocks ----
 
 template <class V, int K>
 struct Terms {
@@ -130,9 +129,9 @@ void sum_block(std::int64_t begin, std::int64_t end, double* out, const Step& st
   }
 }
 
-// ---- threads ----
+// ---- Threads ----
 
-// The threads of one call.  Each has its own blocks, and keeps them; between passes all meet.
+// The threads of one call.  Each keeps its own blocks; meet() is the barrier after each pass.
 class Crew {
  public:
   int size() const { return size_; }
@@ -148,7 +147,7 @@ class Crew {
       changed_.wait(lock, [&] { return round != round_; });
     }
   }
-  // The number of threads is known once all that the system provides have started.
+  // Sets the number of threads, which is known once all that the system provides have started.
   void complete(int size) {
     const std::lock_guard<std::mutex> lock(guard_);
     size_ = size;
@@ -165,7 +164,7 @@ class Crew {
   int size_ = 0, waiting_ = 0, round_ = 0;
 };
 
-// A thread's part of the parameters, and the passes over it.
+// The part of the parameters that belongs to a thread, and the passes over it.
 class Part {
  public:
   Part(Crew& crew, int member, std::int64_t n, std::vector<double>& sums)
@@ -174,7 +173,7 @@ class Part {
     last_ = blocks_ * (member + 1) / crew.size();
   }
   bool first() const { return member_ == 0; }
-  // One pass over all parameters; every thread gets the K sums.
+  // Makes a pass over all parameters.  Returns the K sums on every thread.
   template <int K, class Step>
   Terms<double, K> pass(const Step& step) {
     Terms<double, K> total{};
@@ -186,13 +185,12 @@ class Part {
         total.v);
     return total;
   }
-  // The same for a number of sums that is known at run time: sums(begin, end, out) for each block,
-  // the last one first where `down`: a pass that follows another then finds in the cache what that
-  // one read last.
+  // The same for a number of sums that is known at run time.  Calls sums(begin, end, out) for each
+  // block, in reverse order if `down`: a pass in the opposite direction to the one before finds in
+  // the cache what that one read last.
   template <class Sums>
   void sum_blocks(int count, const Sums& sums, double* total, bool down = false) {
-    double* mine =
-        sums_.data() + used_;  // a pass has its own place: a quick thread may be one ahead
+    double* mine = sums_.data() + used_;  // of this pass only: a fast thread may be in the next one
     used_ += static_cast<std::size_t>(blocks_) * count;
     for (std::int64_t k = first_; k < last_; ++k) {
       const std::int64_t b = down ? first_ + last_ - 1 - k : k;
@@ -213,9 +211,9 @@ class Part {
   std::size_t used_ = 0;
 };
 
-// Calls work(part) on each thread; `sums` is how many sums all its passes take.  The call goes
-// through a function object, so that the passes are compiled once and not once for each kind of
-// thread.
+// Calls work(part) on each thread.  `sums` is the total number of sums of all its passes.  `work`
+// is a std::function so that the passes are not compiled twice, for the calling thread and for the
+// others.
 void on_threads(std::int64_t n, int n_threads, int sums, const std::function<void(Part&)>& work) {
   const std::int64_t blocks = (n + kBlock - 1) / kBlock;
   std::vector<double> place(static_cast<std::size_t>(blocks) * sums);
@@ -250,6 +248,7 @@ Terms<double, K> one_pass(std::int64_t n, int n_threads, const Step& step) {
   return total;
 }
 
+// The pseudo-gradient: the subgradient of smallest magnitude.
 template <class V>
 V pseudo(V w, V g, V c1) {
   const V up = g + c1, down = g - c1;
@@ -275,11 +274,11 @@ const PairSums<Row>& pair_sums() {
     return pair_kernels().halves;
 }
 
-// The coefficients [2k] of s[i] and y[i] in d = -H g, given their products with g, first s.g, then
-// y.g.  With R = s[i].y[j] for i <= j, D its diagonal, Y = y[i].y[j] and gamma = R_kk / Y_kk of the
-// newest pair:
-//   R p = s.g,   R' u = D p + gamma (Y p - y.g),   d = -gamma g + gamma sum p[i] y[i] - sum u[i]
-//   s[i]
+// The coefficients [2k] of s[i] and y[i] in d = -H g, given the products s[i].g and y[i].g in
+// with_g, [2k].  With R = s[i].y[j] for i <= j, D its diagonal, Y = y[i].y[j], and gamma = R / Y of
+// the newest pair:
+//   R p = s.g,   R' u = D p + gamma (Y p - y.g)
+//   d = -gamma g + gamma sum of p[i] y[i] - sum of u[i] s[i]
 void coefficients(const double* products, int k, const double* with_g, double gamma, double* out) {
   const double *R = products, *Y = products + k * k, *sg = with_g, *yg = with_g + k;
   double *minus_u = out, *p = out + k;
@@ -297,7 +296,7 @@ void coefficients(const double* products, int k, const double* with_g, double ga
   for (int i = 0; i < k; ++i) p[i] *= gamma;
 }
 
-// d = -H g, where all weights are free; returns g.d.
+// d = -H g if all weights are free; returns g.d.
 template <class Row>
 double free_direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
                       std::int64_t n, int n_threads, double* d) {
@@ -326,7 +325,7 @@ double free_direction(const double* gradient, const PairRows<Row>& pairs, const 
   return slope;
 }
 
-// The entries of some vectors at the free weights.
+// The entries of a vector at the free weights.
 template <class Real>
 std::vector<Real> gathered(const Real* from, const std::vector<std::int64_t>& free) {
   std::vector<Real> to(free.size());
@@ -334,8 +333,8 @@ std::vector<Real> gathered(const Real* from, const std::vector<std::int64_t>& fr
   return to;
 }
 
-// The products of all pairs, as `direction` needs them: in one pass, which takes the products of
-// each y with all older pairs while a block of the rows is near.
+// The products of all pairs, in the layout that direction() needs.  They are computed in a single
+// pass, which multiplies each y by its own and all older pairs while a block is in the cache.
 template <class Row>
 std::vector<double> all_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads) {
   const PairSums<Row>& kernel = pair_sums<Row>();

@@ -1,5 +1,5 @@
-// Vectors of parameters, for the optimisers.  Sums are taken in fixed blocks and the blocks are
-// added in order, so that every result is the same, bit by bit, on any number of threads.
+// Operations on vectors of parameters, for the optimisers.  Sums are computed in fixed blocks,
+// which are added in order, so that results are bitwise identical for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace caesura {
 
-// A penalty of each parameter: none, one for all, or one each.
+// The penalties of the parameters: none, one for all, or one for each.
 struct Penalty {
   const double* values = nullptr;  // (size,)
   std::int64_t size = 0;           // 0, 1 or n
@@ -17,8 +17,8 @@ struct Penalty {
 
 double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 
-// The correction pairs of L-BFGS: first all s, oldest first, then all y.  Row is float, or Half,
-// which takes half the memory; see pair_sums.hpp for the arithmetic of both.
+// The correction pairs of L-BFGS: all s, oldest first, then all y.  Row is float or, for half the
+// memory, Half (see pair_sums.hpp).
 template <class Row>
 using PairRows = std::vector<const Row*>;
 
@@ -27,20 +27,20 @@ using PairRows = std::vector<const Row*>;
 template <class Row>
 void pair_products(const PairRows<Row>& pairs, std::int64_t n, int n_threads, double* out);
 
-// d = -H g, H from k pairs: the direction of L-BFGS in the compact form of Byrd, Nocedal and
-// Schnabel (1994), which reads every pair twice.  products: [2][k][k], s[i].y[j] for i <= j, then
-// y[i].y[j], as pair_products has them.  Returns g.d.  The products are those of the pairs as they
-// are stored, so that H is positive definite up to their rounding errors; a direction that goes
-// uphill all the same is for the caller to refuse.
+// The L-BFGS direction d = -H g, where H is the approximation of the inverse Hessian from k pairs,
+// in the compact form of Byrd, Nocedal and Schnabel (1994), which reads every pair twice.
+// products: [2][k][k], s[i].y[j] for i <= j, then y[i].y[j], as computed by pair_products().
+// Returns g.d.  The products are those of the rounded pairs as stored, so that H is positive
+// definite up to the rounding errors of the products.  The caller must reject an ascent direction.
 //
-// With c1 the gradient is the pseudo-gradient, and the weights where it is 0 stay at zero.  H is
-// then made of the entries of the pairs at the other, free weights, whose products are taken anew:
-// it approximates the inverse of their part of the Hessian.  An entry of d that goes uphill and
-// takes its weight from zero, or to zero and beyond, becomes 0: the penalty has a kink there, and
-// moves that are cut short at zero must lower F by themselves.  Other entries stay.  Without every
-// entry that goes uphill, as Andrew and Gao (2007) have it, the direction is spoilt (references of
-// cora_ie, c1 = 0.05, c2 = 0.01: 1120 evaluations instead of 355).  g.d < 0 all the same, since
-// only terms above zero are left out.
+// With c1, `gradient` is the pseudo-gradient, and weights where it is 0 do not move.  H is then
+// built from the entries of the pairs at the other, free weights, whose products are recomputed,
+// and approximates the inverse of their part of the Hessian.  An entry of d that points uphill and
+// moves its weight away from zero, or to zero or beyond, is set to 0: the penalty has a kink there,
+// and moves that are cut off at zero must decrease F by themselves.  Other entries are kept.
+// Setting all uphill entries to 0, as Andrew and Gao (2007) do, spoils the direction (references of
+// cora_ie, c1 = 0.05, c2 = 0.01: 1120 evaluations instead of 355).  Since only non-negative terms
+// are dropped, g.d stays negative.
 template <class Row>
 double direction(const double* gradient, const PairRows<Row>& pairs, const double* products,
                  const double* w, Penalty c1, std::int64_t n, int n_threads, double* d);
@@ -48,26 +48,27 @@ double direction(const double* gradient, const PairRows<Row>& pairs, const doubl
 struct Penalised {
   double penalty;  // c1 |w|_1 + c2 |w|_2^2
   double ww;       // w.w
-  double gg;       // of the gradient; of the pseudo-gradient where there is c1
-  double active;   // weights other than zero
+  double gg;       // g.g of the gradient; with c1, of the pseudo-gradient
+  double active;   // number of weights other than zero
 };
-// out = gradient + 2 c2 w
+// out = gradient + 2 c2 w; returns the penalty and the norms.
 Penalised penalise(const double* w, const double* gradient, Penalty c1, Penalty c2, std::int64_t n,
                    int n_threads, double* out);
 
-// The derivative of c1 |w|_1 plus `gradient`, in the direction of steepest descent.
+// out = the pseudo-gradient of OWL-QN: the subgradient of smallest norm of c1 |w|_1 plus a function
+// whose gradient is `gradient`.
 void pseudo_gradient(const double* w, const double* gradient, Penalty c1, std::int64_t n,
                      int n_threads, double* out);
 
-// out = w + step d; where c1 > 0, what leaves its orthant (of w, else of -gradient) becomes 0.
-// Returns gradient.(out - w).
+// out = w + step d; where c1 > 0, an entry that leaves its orthant becomes 0.  The orthant is that
+// of w or, where w is 0, of -gradient.  Returns gradient.(out - w).
 double move(const double* w, const double* d, double step, const double* gradient, Penalty c1,
             std::int64_t n, int n_threads, double* out);
 
 struct PairProducts {
   double ss, yy, sy;
 };
-// s = w - w0, y = g - g0, both rounded, and the products of what they became.
+// s = w - w0, y = g - g0, both rounded to Row.  Returns the products of the rounded vectors.
 template <class Row>
 PairProducts correction_pair(const double* w, const double* w0, const double* g, const double* g0,
                              std::int64_t n, int n_threads, Row* s, Row* y);
