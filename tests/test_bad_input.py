@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,27 @@ def test_numbers_written_in_place_are_checked(method: str, name: str, bad: float
     for question in questions:
         with invalid(name):
             question()
+
+
+def unread_scores() -> Iterator[tuple[str, Potentials]]:
+    """Yield chains with a number that no segmentation reads."""
+    p = Potentials(1, 2, max_length=1)
+    p.transition[0, 0] = np.nan
+    yield "transition", p
+    p = Potentials(3, 2, max_length=1, same_label_adjacent=False)
+    p.transition[0, 0] = np.nan
+    yield "transition", p
+    p = Potentials(3, 2, max_length=1).constrain(allowed={1: [0]})
+    p.emission[1, 1] = np.nan
+    yield "emission", p
+
+
+@methods
+def test_numbers_that_are_not_read_are_checked(method: str) -> None:
+    for name, p in unread_scores():
+        for question in (caesura.log_partition, caesura.marginals, caesura.viterbi):
+            with invalid(name):
+                question(p, method=method)
 
 
 def test_spans_need_a_bound() -> None:

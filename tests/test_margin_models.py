@@ -10,8 +10,8 @@ import pytest
 
 import caesura
 from caesura import Partial
-from caesura.errors import InvalidInput, MissingPackage
-from caesura.features import attributes, word
+from caesura.errors import InvalidInput, MissingPackage, TooLarge
+from caesura.features import attributes, history, word
 from caesura.learning.learners import LEARNERS
 from caesura.models.fitted import Labelling
 from caesura.models.temperature import cooled
@@ -349,3 +349,15 @@ def test_divided_segments_are_reported(learner: str) -> None:
             warnings.simplefilter("error")
             model = caesura.SemiCRF(**tokens | more).fit(X, y)
         assert [list(one) for one in model.predict(X)] == y
+
+
+def test_patterns_that_double_too_often_are_refused() -> None:
+    X, y = [["a", "b"] * 10] * 2, [["B-x", "I-x"] * 10] * 2
+    for order in (3, 17):
+        features = [word[0], history(word[0], order)]
+        model = caesura.ChainCRF(features, learner="perceptron", loss="segments", max_iterations=2)
+        if order == 3:
+            assert model.fit(X, y).predict_tags(X) == y
+            continue
+        with pytest.raises(TooLarge, match="18 tags has 2\\^18 states, expected at most 16 tags"):
+            model.fit(X, y)

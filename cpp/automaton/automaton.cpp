@@ -238,15 +238,6 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
   return a;
 }
 
-int Automaton::next(int state, int r) const {
-  if (state < 0) return start_state[r];
-  if (first_order) return r;
-  for (int i = out_ptr[state]; i < out_ptr[state + 1]; ++i) {
-    if (rank[out_state[i]] == r) return out_state[i];
-  }
-  return -1;
-}
-
 bool Automaton::ends_in(int state, int history) const {
   const auto begin = history_state.begin() + history_ptr[history];
   const auto end = history_state.begin() + history_ptr[history + 1];

@@ -45,9 +45,6 @@ struct Automaton {
                          const RuleSet& rules, bool same_label_adjacent, std::int64_t most_states,
                          const PossibleLabels* possible = nullptr);
 
-  // Returns the state after a segment whose label has this rank, or -1 if the label is forbidden.
-  // `state` is -1 at the start of a sequence.
-  int next(int state, int rank) const;
   bool ends_in(int state, int history) const;
 };
 

@@ -307,6 +307,9 @@ void bind_learners(nb::module_& m) {
             if (own) features = std::make_unique<OwnFeatures>(*own);
             const int count = static_cast<int>(order.shape(0));
             const std::int32_t* from = order.data();
+            require(begin >= 0 && begin <= count, "begin: out of range");
+            for (int k = 0; k < count; ++k)
+              require(from[k] >= 0 && from[k] < self.n_sequences(), "order: out of range");
             if (features) return self.run(from, count, begin, seconds, features.get());
             const Released release;
             return self.run(from, count, begin, seconds, nullptr);

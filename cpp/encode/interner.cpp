@@ -7,7 +7,8 @@ namespace caesura {
 
 namespace {
 
-std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+// The tag of a hash.  It is never 0, the tag of unused slots.
+std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32) | 1; }
 
 }  // namespace
 
@@ -23,9 +24,7 @@ unsigned Interner::Group::with_tag(std::uint32_t wanted) const {
       (Four(low == wanted) & Four{1, 2, 4, 8}) | (Four(high == wanted) & Four{16, 32, 64, 128});
   const Two halves = reinterpret_cast<Two>(bits);
   const std::uint64_t folded = halves[0] | halves[1];
-  unsigned found = static_cast<unsigned>(folded | folded >> 32);
-  while (found != 0 && place[__builtin_ctz(found)] == kNowhere) found &= found - 1;
-  return found;
+  return static_cast<unsigned>(folded | folded >> 32);
 }
 
 std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {

@@ -83,7 +83,7 @@ class Interner {
   // One cache line.  A string is in the group that its hash selects or, if that is full, in one of
   // the following groups.  Slots are filled in order, so a group is full if its last slot is used.
   struct alignas(64) Group {
-    std::uint32_t tag[kSlots];    // upper halves of hashes
+    std::uint32_t tag[kSlots];    // upper halves of hashes, made odd; 0 in unused slots
     std::uint32_t place[kSlots];  // indices of strings in blocks_
     bool full() const { return place[kSlots - 1] != kNowhere; }
     unsigned with_tag(std::uint32_t tag) const;

@@ -46,10 +46,21 @@ void clamp(Posterior& out) {
 }  // namespace
 
 // Must be called before all kernels except that for chains, which detects invalid scores itself
-// where they affect the result.
+// among those that it reads.
 void check_scores(const Problem& problem) {
   const std::string invalid = problem.invalid_score();
   if (!invalid.empty()) throw InvalidScore(invalid);
+}
+
+// Computes ln Z and, unless `counts` is null, expected counts with the kernel for chains.  Returns
+// false if it does not apply.
+bool answer_chain(const Problem& problem, const Lattice& g, Workspace& work, Counts* counts,
+                  double* log_z) {
+  if (!is_chain(g)) return false;
+  // Scores of labels that are not allowed, of equal labels that may not be adjacent, and of
+  // transitions where there are none, are not read.
+  if (g.allowed != nullptr || !g.same_label_adjacent || g.T == 1) check_scores(problem);
+  return kernels().chain(g, work, counts, log_z);
 }
 
 bool comes_first(const Answer& a, const Answer& b) {
@@ -99,7 +110,7 @@ double answer_log_partition(const Problem& problem, Method method, Workspace& wo
   const Lattice& g = problem.lattice(method);
   if (g.T == 0) return empty_log_z(problem);
   double log_z;
-  if (tally == nullptr && is_chain(g) && kernels().chain(g, work, nullptr, &log_z)) return log_z;
+  if (tally == nullptr && answer_chain(problem, g, work, nullptr, &log_z)) return log_z;
   check_scores(problem);
   return kernels().log_partition(g, work, nullptr, tally);
 }
@@ -114,7 +125,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     out.counts.boundaries[0] = 1.0;
     return out;
   }
-  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) return out;
+  if (!want_entropy && answer_chain(problem, g, work, &out.counts, &out.log_z)) return out;
   check_scores(problem);
   clear(out);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));

@@ -250,7 +250,7 @@ void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
     counts.factor = out.weights == nullptr ? 1.0 : out.weights[b];
     double log_z;
     if (!dense(b, work, &counts, &log_z)) {
-      if (dense_) std::fill_n(counts.segments, in_.lengths[b] * in_.L * Y, Real(0));
+      if (dense_) std::fill_n(counts.segments, std::size_t(in_.lengths[b]) * in_.L * Y, Real(0));
       return false;
     }
     if (out.log_z != nullptr) out.log_z[b] = static_cast<Real>(log_z);

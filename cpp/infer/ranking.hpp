@@ -106,7 +106,10 @@ std::vector<LabelledSegment> first_segments(const Walker& walk, int T, int most,
 // the order of ties.hpp.  count: the SegmentCount of all segmentations so far.
 template <class Walker, class Visit>
 void rank_segments(const Walker& walk, int T, int n, Visit visit) {
-  static thread_local EnumerationMemory memory;
+  // The ways of many paths take too much memory to be kept, also if `visit` throws.
+  constexpr int kMany = 10'000;
+  static thread_local EnumerationMemory kept;
+  EnumerationMemory own, &memory = n > kMany ? own : kept;
   Enumeration every(walk, SegmentOrder<Walker>{walk}, memory, n);
   SegmentCount count;
   std::vector<LabelledSegment> segments;
@@ -116,8 +119,6 @@ void rank_segments(const Walker& walk, int T, int n, Visit visit) {
     count.add(segments.size());
     visit(segments, count);
   }
-  constexpr int kMany = 10'000;  // the ways of more paths take too much memory to be kept
-  if (n > kMany) memory = EnumerationMemory();
 }
 
 }  // namespace caesura

@@ -126,11 +126,11 @@ class Best {
     if (alpha[label] == -kInfinity) return 0;
     int count = 0;
     // Follow the back-pointers from T to 0: start[e][y] is where the segment that ends at e starts,
-    // and previous[s][y] is the label before it.  The label read at s = 0 is not used.
+    // and previous[s][y] is the label before it.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(row(start, e)[label]);
       out[count++] = {s, e, label};
-      label = static_cast<int>(row(previous, s)[label]);
+      if (s > 0) label = static_cast<int>(row(previous, s)[label]);
       e = s;
     }
     std::reverse(out, out + count);

@@ -74,12 +74,11 @@ class BestHistory {
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
     // Follow the back-pointers from T to 0: start[e][q] is where the segment that ends at e in
-    // state q starts, and previous[s][q] is the state of the one before it.  The state read at
-    // s = 0 is not used.
+    // state q starts, and previous[s][q] is the state of the one before it.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(states(start, e)[state]);
       out[count++] = {s, e, h.label[state]};
-      state = static_cast<int>(states(previous, s)[state]);
+      if (s > 0) state = static_cast<int>(states(previous, s)[state]);
       e = s;
     }
     std::reverse(out, out + count);

@@ -96,6 +96,7 @@ class SpanPerceptron {
     int sequence, left_at, boundary;
     double violation;
   };
+  int n_sequences() const { return static_cast<int>(sample_weight_.size()); }
   // Takes a step for each of order[begin .. count), until all are done or `seconds` have passed.
   // Returns the position where the next call should begin.  own: the user-written feature, or null.
   int run(const std::int32_t* order, int count, int begin, double seconds, Incremental* own);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "automaton/rules.hpp"
 #include "infer/answers.hpp"
 
 namespace caesura {
@@ -58,8 +60,15 @@ struct Doubled {
 
   // A history of k labels has 2^k copies.
   void double_histories() {
+    constexpr std::size_t kLongest = 16;
     for (int y = 0; y < Y; ++y) targets.push_back({y, Y + y});
     for (const std::vector<std::int32_t>& history : from.histories) {
+      if (history.size() > kLongest) {
+        throw TooLarge("loss='segments': a pattern of " + std::to_string(history.size()) +
+                       " tags has 2^" + std::to_string(history.size()) +
+                       " states, expected at most " + std::to_string(kLongest) +
+                       " tags; shorten the pattern, or use loss='hamming'");
+      }
       targets.emplace_back();
       for (std::uint32_t bits = 0; bits < 1u << history.size(); ++bits) {
         targets.back().push_back(2 * Y + static_cast<std::int32_t>(in.histories.size()));

@@ -79,9 +79,9 @@ _FORMATS = {
 }
 
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
+"""The names of the formats."""
 _NAMES = f"{', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
 OTHER_FORMAT = f"pass format={_NAMES}"  # remedy in errors
-"""The names of the formats."""
 
 
 def read(

@@ -9,21 +9,26 @@ one place keep it. Where that would be another place, writers say which it is: `
 from __future__ import annotations
 
 import itertools
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from caesura.corpora.columns import BETWEEN, NAME_LABELS, TEXT, Columns, parts_of, text_cell
+from caesura.corpora.columns import (
+    BETWEEN,
+    NAME_LABELS,
+    RECORDED,
+    TEXT,
+    Columns,
+    parts_of,
+    text_cell,
+)
 from caesura.corpora.corpus import Tally
 from caesura.corpora.spans import Span, labelled, spans_of, text_of
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
 __all__ = ["cells_of", "document_of", "row_of", "wrong_width"]
-
-_PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -154,11 +159,11 @@ def _found(
 
 def _recorded_span(text: str, label: str, part: str) -> Span | None:
     """Return the span recorded in a cell, if there is one."""
-    told = _PLACED.fullmatch(part)
-    if told is None:
+    recorded = RECORDED.fullmatch(part)
+    if recorded is None:
         return None
-    start, end = int(told[2]), int(told[3])
-    right = start < end <= len(text) and text[start:end].strip() == told[1].strip()
+    start, end = int(recorded[2]), int(recorded[3])
+    right = start < end <= len(text) and text[start:end].strip() == recorded[1].strip()
     return Span(start, end, label) if right else None
 
 

@@ -43,7 +43,7 @@ _MOST_CANDIDATES = 5  # columns that are considered as the text
 _LEAST = 0.5  # minimum share of a label column's cells that occur in the text
 _LEAST_DIGITS = 0.8  # the same for columns of digits, which may occur in the text by chance
 _PARTLY = 0.1  # above this share, a column that is not a label is reported
-_PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
+RECORDED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)  # a value and its span
 Row = Sequence[Any]
 Edges = tuple[set[int], set[int]]  # offsets at which tokens start, and at which they end
 Choice = str | None | Literal[False]
@@ -316,9 +316,9 @@ def _asked(part: str, edges: Edges | None) -> Edges | None:
 
 def _stands(part: str, whole: str, edges: Edges | None) -> bool:
     """Return whether a value occurs in a text, at token boundaries where these are known."""
-    told = _PLACED.fullmatch(part)
-    if told and part not in whole:
-        return whole[int(told[2]) : int(told[3])].strip() == told[1].strip()
+    recorded = RECORDED.fullmatch(part)
+    if recorded and part not in whole:
+        return whole[int(recorded[2]) : int(recorded[3])].strip() == recorded[1].strip()
     bare = part.strip()
     start = whole.find(bare) if bare else -1
     while start >= 0:

@@ -174,7 +174,7 @@ class _Maker:
 
 
 def _again(kept: IO[bytes]) -> Iterator[list[Row]]:
-    """Iterate over rows including the first one."""
+    """Iterate over all batches of rows that were kept, from the first one on."""
     kept.seek(0)
     with contextlib.suppress(EOFError):
         while True:

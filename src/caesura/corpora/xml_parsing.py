@@ -69,7 +69,7 @@ class _Parser:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The current line number, and the number of bytes before that line."""
+        """The current line number, and the byte offset of the current event."""
         return self.line + self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
 
     def _declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
