@@ -39,6 +39,7 @@ LEAST_CURVATURE = 1e-12  # pairs with a smaller s.y / (|s| |y|) are discarded
 # references of cora_ie it is 1.4e-8 at w = 0, and keeps this absolute size up to the optimum with
 # c2 = 0.01, where the objective is 2,700 times lower. Smaller decreases are noise.
 DRAFT_NOISE = 2e-8
+DRAFT_ITERATIONS = 3  # whose mean decrease counts: a single short step does not end the draft
 NO_PRODUCTS = np.empty((2, 0, 0))
 # From this number of weights on, the pairs do not fit into the cache and are stored as the upper
 # halves of single precision (bfloat16), with 8 bits of mantissa. Twenty such pairs took 7 to 20 %
@@ -107,8 +108,9 @@ class LBFGS:
     draft : callable, optional
         A cheaper objective to begin with: the same in single precision.
     draft_delta : float
-        The draft is left for the objective itself when one iteration lowers it by less than this,
-        relatively, or by less than single precision can resolve, or when it converges or fails.
+        The draft is left for the objective itself when three iterations lower it by less than this
+        on average, relatively, or by less than single precision can resolve, or when it converges
+        or fails.
         The weights and the pairs are kept; convergence is checked again.
 
     Examples
@@ -183,7 +185,7 @@ class LBFGS:
         none = np.empty(0)
         blank = State(w, w, 0.0, 0.0, 0.0, 0, (), (), NO_PRODUCTS, none, 0, 1, 0.0, drafting, "")
         state = _moved_to(point, blank)._replace(scale=abs(point.objective))
-        return self._judged(state, state)
+        return self._judged(state)
 
     def step(self, state: State) -> State:
         """Return the state after one iteration; a finished state is returned unchanged."""
@@ -204,7 +206,7 @@ class LBFGS:
         after = self._remember(state, point)._replace(
             iteration=state.iteration + 1, evaluations=evaluations, step=point.step
         )
-        return self._judged(_moved_to(point, after), state)
+        return self._judged(_moved_to(point, after))
 
     def reopened(self, state: State) -> State:
         """Return a state that ended only by request, ready to continue."""
@@ -266,7 +268,7 @@ class LBFGS:
 
     # -- stopping criteria -------------------------------------------------------------------------
 
-    def _judged(self, state: State, before: State) -> State:
+    def _judged(self, state: State) -> State:
         """Return the state with the objective recorded, and the status if converged."""
         recent = state.recent[-self.period :]
         status = ""
@@ -277,8 +279,8 @@ class LBFGS:
         state = state._replace(recent=np.append(recent, state.objective))
         if state.drafting:
             least = max(self.draft_delta * abs(state.objective), DRAFT_NOISE * state.scale)
-            slow = state.iteration > before.iteration and before.objective - state.objective < least
-            if status or slow:
+            last = recent[-DRAFT_ITERATIONS:]
+            if status or (last.size and (last[0] - state.objective) / last.size < least):
                 state = self._undraft(state)
                 status = state.status
         if not status and state.iteration >= self._most():
@@ -304,7 +306,7 @@ class LBFGS:
         if 4.0 * DRAFT_NOISE * state.scale > self.delta * abs(point.objective):
             recent = np.empty(0)
         after = _moved_to(point, state._replace(drafting=False, recent=recent))
-        return self._judged(after._replace(evaluations=state.evaluations + 1), after)
+        return self._judged(after._replace(evaluations=state.evaluations + 1))
 
     def _of_size(self, n: int) -> tuple[Floats, Floats]:
         """Return c1 and c2 in the form of the kernels."""
