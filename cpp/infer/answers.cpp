@@ -34,9 +34,14 @@ void clear(Posterior& out) {
 }
 
 // Limits probabilities to 1, which rounding may exceed slightly.  Expected counts of transitions
-// and patterns may be larger than 1, and are not limited.
+// and patterns may be larger than 1, and are not limited.  Probabilities of dense segments fill
+// megabytes, which are prefetched 4 KiB ahead.
 void clamp(Posterior& out) {
   auto limit = [](double* begin, const double* end) {
+    for (; begin + 8 <= end; begin += 8) {
+      __builtin_prefetch(begin + 512, 1);
+      for (int i = 0; i < 8; ++i) begin[i] = std::min(begin[i], 1.0);
+    }
     for (; begin != end; ++begin) *begin = std::min(*begin, 1.0);
   };
   limit(out.counts.tokens, out.counts.transitions);
