@@ -184,7 +184,7 @@ def test_both_solvers_of_the_svm_agree(seed: int, order: int, loss: str, each: b
     assume(len(case.w) > 0)
     c2: Any = case.rng.choice([0.3, 1.0], len(case.w)) if each else 0.5
     results = [
-        minimise(kind(Corpora(objective, 1), c2, delta=1e-5, max_iterations=3000), 0 * case.w)
+        minimise(kind(Corpora(objective, 1), c2, delta=1e-5, max_iterations=50000), 0 * case.w)
         for kind in (FrankWolfe, CuttingPlane)
     ]
     assert [result.status for result in results] == ["gap", "gap"]
