@@ -109,7 +109,8 @@ inline void add_packed(const Layout& layout, const std::vector<std::int64_t>& pl
     for (std::int64_t k = std::max(begin, first); k < std::min(end, first + count); ++k)
       to[k] += value(k - first);
   };
-  over(0, layout.first_edge(), [&](std::int64_t k) { return g.dense[places[k]]; });
+  over(0, layout.first_edge(),
+       [from = g.dense, at = places.data()](std::int64_t k) { return from[at[k]]; });
   over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
   over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
     const std::int32_t state =

@@ -45,9 +45,8 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
   const std::int64_t table = (layout.n_dense + design.sums.size()) * wide;
   rows_.resize(table + layout.n_sparse);  // zeros stay where there is no weight
   for_blocks(static_cast<std::int64_t>(places.size()), n_threads,
-             [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t k = begin; k < end; ++k)
-                 rows_[places[k]] = static_cast<Real>(w[k]);
+             [to = rows_.data(), at = places.data(), w](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t k = begin; k < end; ++k) to[at[k]] = static_cast<Real>(w[k]);
              });
   auto row = [&](std::int32_t k) { return rows_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
   for (const Sum& sum : design.sums) {
