@@ -417,7 +417,7 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     said = good("segment", model, text, "-o", out, "--threshold", middle).err
     segments = sum(len(one["segments"]) for one in kept)
     assert f"{len(kept)} sequences, {segments} segments: {out}" in said
-    assert f"{len(aside)} more sequences are for review" in said
+    assert f"{len(aside)} sequences need review and were written only to" in said
     assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
     assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
     assert "--threshold" in bad("segment", model, text, "--review", out, code=2)

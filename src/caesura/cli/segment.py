@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -344,9 +345,11 @@ def _report(
         note(f"{run.reviewed:,} of them are for review: {column}")
     if review is not None:
         if run.reviewed:
-            are = "sequence is" if run.reviewed == 1 else "sequences are"
-            note(f"{run.reviewed:,} more {are} for review, and only in {review}")
-            note("  correct it and learn from it with: caesura train TRAIN --also " + review)
+            count = counted(run.reviewed, "sequence")
+            need = "needs review and was" if run.reviewed == 1 else "need review and were"
+            note(f"{count} {need} written only to {review}")
+            also = shlex.quote(review)
+            note(f"  correct that file, then run: caesura train TRAIN --also {also} -o NEW.model")
         else:
             note(f"no sequence is for review, and {review} has no rows: {none}")
     if not run.sequences:
