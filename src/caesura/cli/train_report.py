@@ -67,7 +67,7 @@ def report_training(
     say(
         f"{type(model).__name__} with {model.n_features_:,} weights, {_nonzero(model):,} of them "
         f"not zero, {iterations} iterations "
-        f"({model.status_}) in {seconds:.1f} s: {output}, {size / 1e6:.1f} MB"
+        f"(stopped by: {model.status_}) in {seconds:.1f} s: {output}, {size / 1e6:.1f} MB"
     )
     if report is not None:
         say(f"\non the development data\n{report}")
