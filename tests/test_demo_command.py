@@ -62,7 +62,10 @@ def test_it_shows_ten_references_with_probabilities(printed: str, folder: Path) 
     facts = re.findall(rf"^  ([? ]) (\d\.\d\d)  (?:{'|'.join(COLUMNS)}) +\S", printed, re.MULTILINE)
     assert len(facts) >= 30
     assert {mark for mark, _ in facts} == {"?", " "}
-    assert "\nThe limits: 5 in the styles that were held out.\n" in printed
+    assert (
+        "\nThe limits: 5 references in citation styles that are not in the training data.\n"
+        in printed
+    )
     for mark, probability in facts:
         assert (mark == "?") == (float(probability) < 0.9) or probability == "0.90"
 

@@ -240,7 +240,10 @@ def _show_references(screen: Console, outcome: Outcome) -> None:
     )
     for one in outcome.known:
         _show_answer(screen, one, colours)
-    screen.print(f"\nThe limits: {len(outcome.unseen)} in the styles that were held out.")
+    screen.print(
+        f"\nThe limits: {len(outcome.unseen)} references in citation styles that are not in the "
+        "training data."
+    )
     for one in outcome.unseen:
         _show_answer(screen, one, colours)
 
@@ -283,7 +286,7 @@ def _show_scores(screen: Console, outcome: Outcome) -> None:
 
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     grid.add_column("segment F1")
-    for name in ("unseen records", "unseen styles", "weights", "seconds"):
+    for name in ("known styles", "unseen styles", "weights", "seconds"):
         grid.add_column(name, justify="right")
     for name, one in (("semi-CRF", outcome.semi), ("token CRF (BIO)", outcome.chain)):
         scores = (f"{100 * report.micro.f1:.1f}" for report in (one.records, one.styles))
