@@ -19,7 +19,7 @@ VERBS = {
     *("leave", "let", "limit", "look", "mark", "name", "penalise", "predict", "print", "read"),
     *("say", "scale", "score", "search", "separate", "set", "show", "skip", "split", "start"),
     *("stay", "stop", "store", "test", "train", "treat", "try", "use", "wait", "weight", "write"),
-    *("evaluate", "identify", "learn"),
+    *("accept", "evaluate", "identify", "learn", "process"),
 }
 
 
@@ -47,7 +47,11 @@ def test_texts_are_sentences_with_a_verb_and_a_default(option: Any) -> None:
     assert text.endswith(".")
     first = next(word.lower() for word in words if word.lower() not in ("also", "do", "not"))
     assert first in VERBS, text
-    said = "default" in text.lower() or option.default not in (None, [], ())
+    said = re.search("default|required unless", text.lower()) or option.default not in (
+        None,
+        [],
+        (),
+    )
     said = said or isinstance(option.show_default, str)  # where it depends on other options
     flag = getattr(option, "is_flag", False)  # off by default
     assert said or flag or option.required or option.param_type_name == "argument", text

@@ -27,7 +27,7 @@ COMMANDS = {
     "evaluate": "Compute precision, recall and F1 of segments, in total and by label.",
     "compare": "Test whether two systems differ in F1, by approximate randomisation.",
     "inspect": "Show the labels, features, size and largest weights of a model.",
-    "explain": "Show the features behind each segment, against the best answer without it.",
+    "explain": "Show the features behind each segment, compared with the best answer without it.",
     "convert": "Convert labelled sequences from one format to another.",
     "split": "Split labelled sequences at random into files for training, development and test.",
     "tune": "Search for the best settings by cross-validation.",

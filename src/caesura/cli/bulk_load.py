@@ -30,7 +30,7 @@ class Loading(NamedTuple):
         typer.Option(
             "--parts-folder",
             help="Write the parts of --executor to this folder or URL, which all workers must "
-            "reach. Default: the name of --into with .parts after it.",
+            "reach. Default: the value of --into followed by .parts.",
         ),
     ] = None
 

@@ -43,7 +43,8 @@ def compare(
     """Test whether two systems differ in F1, by approximate randomisation.
 
     The p-value is the chance of a difference in F1 at least as large, if the systems were equally
-    good: (c + 1) / (rounds + 1), where c rounds of random swaps had one.
+    good: (c + 1) / (rounds + 1), where c is the number of randomisation rounds with a difference at
+    least as large.
     """
     from caesura.evaluation import compare as compared
 

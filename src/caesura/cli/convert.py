@@ -53,7 +53,7 @@ def convert(
         str | None,
         typer.Option(
             help="Write JSON lines with tokens (tokens) or with a text and spans of its "
-            "characters (text). Default: text where it is known."
+            "characters (text). Default: tokens, with the text and its offsets where known."
         ),
     ] = None,
     quiet: Quiet = False,

@@ -65,7 +65,8 @@ class Showing(NamedTuple):
         typer.Option(
             "--average",
             metavar="NAME",
-            help=f"Show this average: {', '.join(AVERAGES)}. Can be repeated. Default: all.",
+            help=f"Show this average: {', '.join(AVERAGES[:3])}, untyped (labels ignored) or "
+            "boundaries (segment boundaries only). Can be repeated. Default: all.",
         ),
     ] = None
     side_by_side: Annotated[
@@ -87,8 +88,9 @@ class Showing(NamedTuple):
     train: Annotated[
         str | None,
         typer.Option(
-            help="Show the recall of segments that occur in this training data, and of new ones."
-            " Default: none."
+            metavar="FILE",
+            help="Show the recall of segments that occur among the labelled sequences in this "
+            "file, such as the training data, and of new ones. Default: none.",
         ),
     ] = None
     html: Annotated[

@@ -82,8 +82,8 @@ class Scaling(NamedTuple):
         Path | None,
         typer.Option(
             "--parts-folder",
-            help="Keep encoded parts in this folder, so that they may be larger than memory; "
-            "default: keep them in memory.",
+            help="Store the preprocessed parts of the training data (see --executor) in this "
+            "folder instead of in memory. Default: in memory.",
         ),
     ] = None
 

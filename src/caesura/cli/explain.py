@@ -45,7 +45,12 @@ def explain(
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Show the features behind each segment, against the best answer without it."""
+    """Show the features behind each segment, compared with the best answer without it.
+
+    The latter, the runner-up, is the best segmentation that does not contain the segment. Each row
+    has a feature, the label that its weight is for, and what it adds to the score of the answer and
+    of the runner-up.
+    """
     loaded = load_model(model, trust=trust)
     if os.path.isfile(text):
         warn(

@@ -43,7 +43,10 @@ def inspect(
         typer.Option("--label", "-l", help="Show only weights of this label. Default: all labels."),
     ] = None,
     features: Annotated[
-        bool, typer.Option("--features", help="Show every declared feature.")
+        bool,
+        typer.Option(
+            "--features", help="Show all features, not only the eight with the most weights."
+        ),
     ] = False,
     trust: Trust = False,
     json: Json = False,

@@ -41,8 +41,8 @@ class Texts(NamedTuple):
             "--format",
             "-f",
             rich_help_panel=PANEL,
-            help="Read DATA in this format: text, jsonl, csv, conll and others; default: the "
-            "format that its name tells.",
+            help="Read DATA in this format: conll, jsonl, csv, parquet, xlsx, xml, brat or text. "
+            "Default: guessed from the name of the file.",
         ),
     ] = None
     tokeniser: Annotated[
@@ -51,7 +51,7 @@ class Texts(NamedTuple):
             "--tokeniser",
             rich_help_panel=PANEL,
             help="Split text into words, parts (of words), characters, whitespace or "
-            "regex:PATTERN; default: words, or as the model does.",
+            "regex:PATTERN. Default: that of the model, or words.",
         ),
     ] = None
     text_column: Annotated[
@@ -59,19 +59,19 @@ class Texts(NamedTuple):
         typer.Option(
             "--text-column",
             rich_help_panel=PANEL,
-            help="Read the text from this column of a table, or key of JSON lines; default: the "
-            "column that is clearly the text.",
+            help="Read the text from this column of a table, or key of JSON lines. Default: "
+            "guessed, if one column clearly is the text.",
         ),
     ] = None
     encoding: Annotated[
         str | None,
         typer.Option(
-            "--encoding", rich_help_panel=PANEL, help="Read text in this encoding; default: UTF-8."
+            "--encoding", rich_help_panel=PANEL, help="Read text in this encoding. Default: UTF-8."
         ),
     ] = None
     skip_errors: Annotated[
         bool,
-        typer.Option("--skip-errors", rich_help_panel=PANEL, help="Leave out unreadable texts."),
+        typer.Option("--skip-errors", rich_help_panel=PANEL, help="Skip unreadable texts."),
     ] = False
 
 
@@ -85,19 +85,24 @@ def label(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="DATA", help="Read texts from this file: one on each line, or any corpus."
+            metavar="DATA",
+            help="Read texts from this file: one on each line, or a file in one of the formats of "
+            "--format.",
         ),
     ],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Write labels to this .jsonl file; its journal is beside it."
+            "--output",
+            "-o",
+            help="Write labels to this .jsonl file; a file with the same name and the ending "
+            ".journal records every action.",
         ),
     ],
     model: Annotated[
         Path | None,
         typer.Option(
-            "--model", "-m", help="Start with the suggestions of this model; default: none."
+            "--model", "-m", help="Start with the suggestions of this model. Default: none."
         ),
     ] = None,
     labels: Annotated[
@@ -105,15 +110,16 @@ def label(
         typer.Option(
             "--labels",
             "-l",
-            help="Start with these labels, as in author,title,year; default: those of the model.",
+            help="Start with these labels, for example author,title,year. Default: those of the "
+            "model.",
         ),
     ] = None,
     review: Annotated[
         bool,
         typer.Option(
             "--review",
-            help="Show the labels in DATA as suggestions to check, as those in a review file or in "
-            "the output of segment; by default texts with labels count as labelled.",
+            help="Treat existing labels in DATA as suggestions to check, for example in a review "
+            "file. Default: texts with labels count as labelled.",
         ),
     ] = False,
     every: Annotated[
@@ -125,8 +131,8 @@ def label(
 ) -> None:
     """Label texts in the browser while a model learns in the background.
 
-    Every correction is a constraint under which the rest of the text is decoded again. Each action
-    is on disk before the page shows it; run the same command again to continue.
+    After each correction, the model predicts the rest of the text again and keeps your corrections.
+    Every action is saved at once; run the same command again to continue.
     """
     check_installed("caesura label")
     from caesura.server.background_training import Teacher

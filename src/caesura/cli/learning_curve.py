@@ -40,17 +40,25 @@ class Curve(NamedTuple):
             "--test",
             "--dev",
             "-d",
-            help="Score on this test data. Default: a fifth of TRAIN, which is held out.",
+            metavar="FILE",
+            help="Score on the labelled sequences in this file. Default: a fifth of TRAIN, which "
+            "is held out.",
         ),
     ] = None
     sizes: Annotated[
         str | None,
         typer.Option(
-            help="Train on these numbers of sequences, as 10,50,100. Default: a sixteenth of the"
-            " data, an eighth and so on."
+            help="Train on these numbers of sequences, for example 10,50,100. Default: a "
+            "sixteenth of the data, an eighth and so on."
         ),
     ] = None
-    models: Annotated[str, typer.Option(help="Compare these kinds of model.")] = "semi,chain"
+    models: Annotated[
+        str,
+        typer.Option(
+            help="Compare these kinds of model: a comma-separated list of semi, chain and neural; "
+            "--model replaces it."
+        ),
+    ] = "semi,chain"
     repeats: Annotated[
         int, typer.Option(min=1, help="Average over this many random orders of the data.")
     ] = 1

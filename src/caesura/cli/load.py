@@ -91,7 +91,8 @@ class Input(NamedTuple):
     carry: Annotated[
         str | None,
         typer.Option(
-            "--carry", help="Keep these other columns, as id,price. Default: all of them."
+            "--carry",
+            help="Keep these other columns, for example id,price. Default: all of them.",
         ),
     ] = None
     split: Annotated[
@@ -150,10 +151,10 @@ class Work(NamedTuple):
         typer.Option(
             "--known",
             metavar="LABEL=TABLE.COLUMN",
-            help="Use values that the database already has to help the segmentation: of a table "
-            "of --into, or LABEL=FILE:COLUMN, or LABEL=DATABASE:TABLE.COLUMN. The model "
-            "must be trained with --known. Fields of rows that need no review are added as "
-            "they arrive. Can be repeated. Default: none.",
+            help="Use known values of a label as features: LABEL=TABLE.COLUMN names a column in "
+            "the database of --into; LABEL=FILE:COLUMN and LABEL=DATABASE:TABLE.COLUMN name "
+            "others. Fields of rows that need no review are added during the load. Requires a "
+            "model trained with --known. Can be repeated. Default: none.",
         ),
     ] = None
     constraints: Annotated[
@@ -200,12 +201,12 @@ def load(
 ) -> None:
     """Segment strings and write them as rows to a database or to Parquet files.
 
-    A load may be stopped at any moment and started again: it goes on where it was, and no row is
+    A load may be stopped at any moment: a restarted load continues where it stopped, and no row is
     lost or written twice.
 
-    With --executor, workers segment many files, or parts of large ones, at once, and write their
-    rows to the folder of parts; this process loads them. Records that cannot be read are put aside
-    in files of their own there.
+    With --executor, workers segment many files, or parts of large ones, in parallel, and write
+    their rows to the folder of parts; this process loads them. Unreadable records are written to
+    separate files in that folder.
     """
     from caesura import records
 

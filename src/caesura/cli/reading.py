@@ -62,8 +62,9 @@ class Reading(NamedTuple):
         _option(
             "--tokeniser",
             help="Choose how text is split into tokens: words, parts (of words), characters, "
-            "whitespace or regex:PATTERN. Default: auto, which takes the coarsest of the "
-            "first three whose tokens no labelled span cuts, or that of the model.",
+            "whitespace or regex:PATTERN. Default: that of the model; in training auto, which "
+            "chooses the first of words, parts and characters for which every labelled span "
+            "starts and ends at a token boundary.",
             autocompletion=lambda: list(TOKENISERS),
         ),
     ] = None
@@ -86,16 +87,16 @@ class Reading(NamedTuple):
         _option(
             "--text-column",
             help="Name the column of a table, or the key of JSON lines, that holds the text; "
-            "none joins the cells of labels. Default: guessed, if one column clearly is the"
-            " text.",
+            "the value none builds the text by joining the label columns. Default: guessed, if one "
+            "column clearly is the text.",
         ),
     ] = None
     labels: Annotated[
         str | None,
         _option(
             "--labels",
-            help="Name the columns of a table, or the keys of JSON lines, that are labels, as "
-            "brand,model; other columns are kept. Default: those whose cells occur in the "
+            help="Name the columns of a table, or the keys of JSON lines, that are labels, for "
+            "example brand,model; other columns are kept. Default: those whose cells occur in the "
             "text.",
         ),
     ] = None
@@ -110,14 +111,16 @@ class Reading(NamedTuple):
         str | None,
         _option(
             "--columns",
-            help="Name the columns of CoNLL files in order, as token,pos,tag; _ skips one. "
-            "Default: guessed.",
+            help="Name the columns of CoNLL files in order, for example token,pos,tag; _ skips "
+            "one. Default: guessed.",
         ),
     ] = None
     tag_scheme: Annotated[
         str | None,
         _option(
-            "--tag-scheme", help="Read the tags of CoNLL files in this scheme. Default: guessed."
+            "--tag-scheme",
+            help="Read the tags of CoNLL files in this scheme: BIO, BIOES, BCEU, BMES or another "
+            "(docs/tag-schemes.md). Default: guessed.",
         ),
     ] = None
     repair: Annotated[

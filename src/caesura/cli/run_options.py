@@ -28,7 +28,7 @@ class Run(NamedTuple):
         typer.Option(
             "--resume/--restart",
             help="Continue from the checkpoint, or start again although there is one. Default: "
-            "stop if there is one.",
+            "report an error if there is a checkpoint.",
             show_default=False,
         ),
     ] = None
@@ -42,15 +42,18 @@ class Run(NamedTuple):
     near: Annotated[
         bool,
         typer.Option(
-            "--near", help="Stay near the weights of --warm-start, for new data without the old."
+            "--near",
+            help="Penalise the distance from the weights of --warm-start instead of the size of "
+            "the weights, to train on new data only.",
         ),
     ] = False
     trust: Trust = False
     calibrate: Annotated[
         Path | None,
         typer.Option(
-            help="Calibrate probabilities on these labelled sequences, which must not be "
-            "training data. Default: none."
+            metavar="FILE",
+            help="Calibrate probabilities on the labelled sequences in this file, which must not "
+            "be training data. Default: none.",
         ),
     ] = None
     quiet: Quiet = False

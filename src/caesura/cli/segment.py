@@ -61,8 +61,8 @@ class Asking(NamedTuple):
         bool,
         typer.Option(
             "--normalise",
-            help="Write normalised values of fields to tables, but not to the review file, which "
-            "quotes the text.",
+            help="Write normalised values of fields to tables; the review file keeps the original "
+            "text.",
         ),
     ] = False
     normaliser: Normalisers = None
@@ -100,8 +100,10 @@ class Asking(NamedTuple):
     constraints: Annotated[
         Path | None,
         typer.Option(
-            help="Predict under the constraints in this file: JSON or TOML for all sequences, "
-            "JSON lines for each. Probabilities are then not calibrated. Default: none."
+            help="Predict under the constraints in this file: one JSON or TOML object for all "
+            "sequences, or JSON lines with one object per sequence (required, forbidden, "
+            "at_most_once ...; docs/command-line.md). Probabilities are then not calibrated. "
+            "Default: none."
         ),
     ] = None
     outside_bias: OutsideBias = None
@@ -130,8 +132,9 @@ def segment(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Read this file: text with a sequence on each line, or any corpus. With "
-            "--executor, a pattern of files, or a URL such as s3://bucket/*.txt.",
+            help="Read this file: text with a sequence on each line, or a file in one of the "
+            "formats of --format. With --executor, a pattern of files, or a URL such as "
+            "s3://bucket/*.txt.",
         ),
     ] = "-",
     output: Annotated[
@@ -150,15 +153,15 @@ def segment(
 ) -> None:
     """Split sequences into labelled segments.
 
-    Reads and writes as it goes, so that files may be larger than memory; files are put in their
-    places once all are complete. Other columns of the input are carried through unchanged. JSON
-    lines, CoNLL and tables are forms that caesura train reads. A CSV file has the cell separator of
-    the input, if that is a CSV file with another one than tabs.
+    Reads and writes in batches, so that files may be larger than memory; output files replace
+    existing ones only when all are complete. Other columns of the input are kept unchanged. caesura
+    train reads JSON lines, CoNLL files and tables. CSV output uses the separator of a CSV input,
+    but commas if the input is separated by tabs.
 
-    With --executor, many files, or parts of large ones, are segmented at once, each to a file of
-    its own in the output folder. Records that cannot be read are put aside in files of their own,
-    and manifest.json has counts and failures. Run the same command again to go on after an
-    interruption.
+    With --executor, many files, or parts of large ones, are segmented in parallel, each to a
+    separate file in the output folder. Unreadable records are written to separate files in that
+    folder, and manifest.json has counts and failures. Run the same command again to continue after
+    an interruption.
     """
     hush(asking.quiet)
     if workers.executor is not None:

@@ -76,19 +76,19 @@ def serve(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Let this many answers be computed at a time; default: one for each core."
+            min=1, help="Process up to this many requests concurrently. Default: one per core."
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Use this many threads for each answer; default: all.")
+        int | None, typer.Option(help="Use this many threads for each answer. Default: all cores.")
     ] = None,
     trust: Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write no log of requests.")] = False,
 ) -> None:
     """Serve models over HTTP, with a page to try them.
 
-    GET /docs describes the API: /segment, /extract, /explain and /n-best take texts, one model or
-    several by name. SIGHUP or POST /reload loads the files again without dropping requests. The
+    GET /docs describes the API: /segment, /extract, /explain and /n-best take texts and optionally
+    the name of a model. SIGHUP or POST /reload loads the files again without dropping requests. The
     log has a line of JSON for each request, without the texts.
     """
     check_installed("caesura serve")

@@ -57,8 +57,9 @@ class Address(NamedTuple):
         typer.Option(
             "--token-file",
             rich_help_panel=PANEL,
-            help="Read a bearer token from each line of this file; default: those in "
-            "CAESURA_TOKENS. Hosts other than localhost need one.",
+            help="Accept the bearer tokens in this file, separated by white space. Default: those "
+            "in the environment variable CAESURA_TOKENS. Tokens are required with --host other "
+            "than localhost.",
         ),
     ] = None
     allow_host: Annotated[
@@ -67,7 +68,7 @@ class Address(NamedTuple):
             "--allow-host",
             metavar="NAME",
             rich_help_panel=PANEL,
-            help="Allow requests to this host name; repeat it for several; default: localhost.",
+            help="Allow requests to this host name. Can be repeated. Default: localhost.",
         ),
     ] = None
     open_page: Annotated[

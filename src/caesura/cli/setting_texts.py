@@ -34,14 +34,15 @@ TEXTS = {
     "--loss": "Choose what an error costs for learners with a margin: the number of wrong tokens "
     "(hamming), of wrong segments, or 1 for any error (zero-one); log makes eg maximise the "
     "likelihood. Default: hamming for svm, cutting-plane and eg, none for others.",
-    "--pa-type": "Choose the variant of the learner pa: 0, 1 or 2. Default: 1.",
+    "--pa-type": "Choose the variant of pa: 0 (PA, steps without a limit), 1 (PA-I, steps of at "
+    "most --pa-c) or 2 (PA-II, steps damped by 1/(2 --pa-c)). Default: 1.",
     "--pa-c": "Limit how far one sequence moves the weights of pa. Default: 1.",
     "--pa-error-sensitive": "Set the margin of pa without --loss to the square root of the number "
     "of wrong tokens (yes) or to 1 (no). Default: yes.",
     "--average": "End sgd, perceptron and pa with the average of their weights (yes) or with the "
     "last ones (no). Default: yes.",
     "--arow-variance": "Set the initial variance of the weights of arow. Default: 1.",
-    "--arow-r": "Set the regularisation of arow. Default: 1.",
+    "--arow-r": "Set the regularisation of arow; larger values make each step smaller. Default: 1.",
     "--beam": "Search with a beam of this size, with --learner perceptron; the preset words then "
     "also uses whole words and pairs of words. Default: exact search.",
     "--update": "Choose the prefix that a perceptron with a beam learns from: where the gold "
@@ -52,13 +53,15 @@ TEXTS = {
     "--penalty": "Set the penalty of one feature: NAME=C2 or NAME=C1,C2. Can be repeated. Default: "
     "--c1 and --c2.",
     "--class-weight": "Let errors on a label count N times. Can be repeated. Default: 1 for all.",
-    "--max-iterations": "Stop after this many iterations, or passes over the data. Default: no "
-    "limit for lbfgs, otherwise that of the learner.",
+    "--max-iterations": "Stop after this many iterations, or passes over the data. Default: none "
+    "for lbfgs; 100 for sgd, adagrad, perceptron, pa and arow (10 for a perceptron with --beam); "
+    "300 for svm and eg; 1,000 for cutting-plane.",
     "--patience": "Stop after this many iterations without a better score on the development data. "
     "Default: never.",
     "--precision": "Choose the arithmetic: mixed starts in single precision, which is faster, and "
     "ends in double; auto uses it where it is safe. Default: auto.",
-    "--memory": "Let L-BFGS remember this many steps. Default: 12, or 20 from 100,000 weights on.",
+    "--memory": "Let L-BFGS remember this many steps. Default: 12, or 20 for models "
+    "with 100,000 weights or more.",
     "--epsilon": "Stop when the gradient is this small relative to the weights. Default: 1e-5.",
     "--period": "Compare the objective with that of this many iterations ago. Default: 10.",
     "--delta": "Stop when the objective has improved by less than this share within --period. "
@@ -66,47 +69,57 @@ TEXTS = {
     "--batch-size": "Use this many sequences in a step of sgd, adagrad and neural. Default: 8.",
     "--stream": "Read the file again for each pass and keep only a part of it in memory; for sgd, "
     "adagrad, perceptron, pa and arow. Default: off.",
-    "--max-attributes": "Keep only the first N attributes of the data. Default: all of them.",
-    "--standardise": "Scale dense columns to mean 0 and standard deviation 1. Default: off.",
+    "--max-attributes": "Keep only the first N distinct attributes (such as word[0]=Leeds) that "
+    "occur in the training data. Default: all of them.",
+    "--standardise": "Scale numeric columns to mean 0 and standard deviation 1. Default: off.",
     "--seed": "Set the seed of the random number generator. Default: 0.",
     "--threads": "Use this many threads. Default: all cores.",
-    "--min-freq": "Ignore pairs of attribute and label that occur fewer times than this. "
-    "Default: 0.",
-    "--all-possible-states": "Give weights to pairs of attribute and label that the data does not "
-    "have. Default: no.",
-    "--all-possible-transitions": "Give weights to pairs of labels that the data does not have. "
-    "Default: yes.",
+    "--min-freq": "Ignore pairs of an attribute (such as word[0]=Leeds) and a label that occur "
+    "fewer times than this. Default: 0.",
+    "--all-possible-states": "Also give weights to pairs of an attribute (such as word[0]=Leeds) "
+    "and a label that do not occur together in the training data. Default: no.",
+    "--all-possible-transitions": "Also give weights to pairs of labels that are not adjacent "
+    "anywhere in the training data. Default: yes.",
     "--boundary-weights": "Give weights to the first and the last label. Default: yes.",
     # network
-    "--network": "Choose the layer above the network: a chain over tags, a semi-CRF with vectors "
-    "of segments (semi), one without a limit on lengths (overlapping), or a filtered semi-CRF. "
-    "Default: chain.",
+    "--network": "Choose the model on top of the network. chain: a CRF over tags; semi: a semi-CRF "
+    "with learnt segment vectors; overlapping: a semi-CRF without a limit on segment length; "
+    "filtered: a semi-CRF over the spans that a classifier keeps. Default: chain.",
     "--transformer": "Use the vectors of this Hugging Face transformer, a name or a folder. "
     "Default: none.",
     "--frozen": "Keep the weights of the transformer as they are. Default: no.",
     "--vectors": "Read static word vectors from this file, a word and its numbers on each line. "
     "Default: none.",
-    "--context": "Choose the layer that connects the vectors of tokens. Default: lstm.",
-    "--hidden": "Set the size of the context in each direction. Default: 100.",
+    "--context": "Choose the contextual encoder over token vectors: lstm, cnn or none. Default: "
+    "lstm.",
+    "--hidden": "Set the hidden size of the contextual encoder in each direction. Default: 100.",
     "--word-size": "Set the size of word embeddings; 0 leaves them out. Default: 50.",
-    "--characters": "Choose the layer that makes word vectors of characters. Default: cnn.",
+    "--characters": "Choose the encoder that computes word vectors from characters: cnn, lstm or "
+    "none. Default: cnn.",
     "--character-size": "Set the size of character embeddings. Default: 25.",
     "--shape-size": "Set the size of embeddings of word shapes. Default: 10.",
     "--dropout": "Drop entries of vectors in training with this probability. Default: 0.3.",
     "--representation": "Choose how vectors of segments are made: sum, sum_ends, max, endpoints, "
-    "marker, query, mlp, conv, conv_share, conv_max, conv_mean or conv_sum. Default: sum_ends.",
-    "--hybrid": "Train a chain together with the model and weight its loss by this. Default: 0.",
+    "marker, query, mlp, conv, conv_share, conv_max, conv_mean or conv_sum; sum_ends adds "
+    "projections of the first and last token and of the width; see docs/neural.md. Default: "
+    "sum_ends.",
+    "--hybrid": "Also train a chain on the same network, and add its loss times this number. "
+    "Default: 0.",
     "--transitions": "Learn scores of label transitions. Default: yes.",
-    "--null-weight": "Weight spans without a label by this in the loss of a filter. Default: 0.4.",
-    "--global-loss": "Train a filtered model on whole paths too. Default: yes.",
-    "--one-score": "Score spans in a path without regard to labels. Default: no.",
-    "--decoder": "Choose how a filtered model selects among the spans that it keeps. Default: "
-    "global.",
+    "--null-weight": "Weight spans without a label by this number, 0 to 1, in the loss of the "
+    "classifier that selects spans (--network filtered). Default: 0.4.",
+    "--global-loss": "Also train the global model over segmentations (--network filtered); without "
+    "it, only the local scores of spans are trained. Default: yes.",
+    "--one-score": "Give a span the same global score for every label (--network filtered). "
+    "Default: no.",
+    "--decoder": "Choose how spans are selected (--network filtered). global: the best path; "
+    "greedy: the best local scores that do not overlap; mean: the path with the best mean score. "
+    "Default: greedy without --global-loss, else global.",
     "--epochs": "Set the number of passes over the data. Default: 20.",
     "--rate": "Set the learning rate. Default: 0.001.",
     "--encoder-rate": "Set the learning rate of the transformer. Default: 2e-5.",
     "--warm-up": "Let the learning rates rise during this share of all steps. Default: 0.1.",
     "--clip": "Limit the norm of gradients; 0 means no limit. Default: 5.",
     "--weight-decay": "Set the weight decay of AdamW. Default: 0.",
-    "--device": "Choose the device that torch computes on. Default: cpu.",
+    "--device": "Choose the torch device, such as cpu or cuda. Default: cpu.",
 }

@@ -43,9 +43,9 @@ def split(
     shares: Annotated[
         str | None,
         typer.Option(
-            help="Give the files these shares of the sequences, for example 80,10,10, in relation "
-            "to their sum. "
-            "Default: 80,20 for two files, 80,10,10 for three, equal shares for more."
+            help="Set the relative sizes of the output files, for example 80,10,10; they need not "
+            "add up to 100. "
+            "Default: 80,20 for two files, 80,10,10 for three, equal sizes for more."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Set the random seed.")] = 0,

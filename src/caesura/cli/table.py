@@ -26,13 +26,14 @@ SHOWN = 10  # rows shown if no file is written
 def table(
     pages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PAGE", help="Read more pages, as after --lists."),
+        typer.Argument(metavar="PAGE", help="Read further pages; same as --lists."),
     ] = None,
     seeds: Annotated[
         str | None,
         typer.Option(
             "--seeds",
-            help="Read a few rows of the table from this CSV file with a header. Default: none.",
+            help="Read a few rows of the table from this CSV file with a header. Required unless "
+            "--example is given.",
         ),
     ] = None,
     lists: Annotated[
@@ -40,7 +41,8 @@ def table(
         typer.Option(
             "--lists",
             metavar="PAGE...",
-            help="Find rows in the lists of these pages, HTML or plain text. Default: none.",
+            help="Find rows in the lists of these pages, HTML or plain text. Required unless "
+            "--example is given; pages may also be arguments.",
         ),
     ] = None,
     output: Annotated[

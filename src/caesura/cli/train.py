@@ -71,8 +71,10 @@ def train(
         typer.Option(
             "--dev",
             "-d",
-            help="Keep the last weights whose F1 on these labelled sequences is the best, or "
-            "within a standard error of it. Default: none.",
+            metavar="FILE",
+            help="Evaluate on the labelled sequences in this file after each iteration, and keep "
+            "the weights of the latest iteration whose F1 is within one standard error of the best "
+            "(neural: of the best epoch). Default: keep the final weights.",
         ),
     ] = None,
     known: Annotated[
@@ -80,9 +82,9 @@ def train(
         typer.Option(
             "--known",
             metavar="LABEL=FILE:COLUMN",
-            help="Use values that a table has for a label: segments that equal one of them, or "
-            "nearly do, are more likely to have the label. Also "
-            "LABEL=DATABASE:TABLE.COLUMN; see load --known. Can be repeated. Default: none.",
+            help="Use the values in COLUMN of FILE, or of a database "
+            "(LABEL=DATABASE:TABLE.COLUMN), as known values of LABEL: segments that equal or "
+            "resemble one are more likely to get the label. Can be repeated. Default: none.",
         ),
     ] = None,
     known_exact: Annotated[

@@ -55,8 +55,9 @@ class Search(NamedTuple):
             "-t",
             metavar="NAME=VALUES",
             help="Try these values of a setting: c2=0.1,1,10 or preset=ner,generic or "
-            "c1=0.001..1. Can be repeated.",
-            show_default=f"{DEFAULT[0]}, or {NEURAL[0]} of neural",
+            "c1=0.001..1. A..B is a range, on a logarithmic scale if A is above 0. Can be "
+            "repeated.",
+            show_default=f"{DEFAULT[0]}, and for neural {NEURAL[0]}",
         ),
     ] = None
     random: Annotated[
@@ -113,8 +114,8 @@ def tune(
 ) -> None:
     """Search for the best settings by cross-validation.
 
-    All other settings are those of train, and stay the same. Settings that cannot be learnt with
-    are named, and the others are tried. Ctrl-C ends the search with the best so far.
+    Other options are those of train and apply to every trial. Settings that cannot be trained are
+    reported and skipped. Ctrl-C ends the search and reports the best settings found so far.
     """
     hush(search.quiet)
     base = chosen(settings, reading.tokeniser)
