@@ -327,7 +327,7 @@ def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
         there = set(re.findall(r"\d[\d,.]*\d|\d", measured[anchor]))
         assert figures, text
         assert set(figures) <= there, f"{text}: {set(figures) - there}"
-    peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
+    peers = next(line for line in readme.splitlines() if line.startswith("| Compared with it"))
     assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4
 
 
