@@ -396,7 +396,7 @@ def test_misaligned_spans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ('{"tokens": ["a"]', "got no JSON at column 17: Expecting ',' delimiter"),
+        ('{"tokens": ["a"]', "invalid JSON at column 17: Expecting ',' delimiter"),
         ("[1, 2]", "the line: got [1, 2], expected an object with tokens or text"),
         ("{}", "got {}, expected a dict with tokens, text"),
         ('{"tokens": "a"}', "tokens: got 'a', expected a list of strings"),
@@ -514,7 +514,7 @@ def test_standard_input_and_output(
     corpus = read("-", "jsonl")
     documents = iter(corpus)
     assert next(documents).tokens == ("a",)
-    with refused("standard input, line 2: got no JSON"):
+    with refused("standard input, line 2: invalid JSON"):
         next(documents)
     with refused("standard input: got a second reading, expected one; keep a list"):
         list(corpus)

@@ -231,7 +231,7 @@ def test_only_the_first_messages_are_kept(tmp_path: Path) -> None:
     corpus = read(tmp_path / "a.jsonl", on_error="skip")
     assert list(corpus) == []
     assert (len(corpus.notes.skipped), corpus.notes.n_skipped) == (20, 50)
-    assert str(corpus.notes) == "0 documents; 50 left out because of errors"
+    assert str(corpus.notes) == "0 documents; 50 skipped because of errors"
 
 
 @pytest.mark.parametrize(

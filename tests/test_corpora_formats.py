@@ -480,7 +480,7 @@ def test_stand_off_by_hand(tmp_path: Path) -> None:
     assert first.segments == ((0, 2, "PER"), (4, 5, "LOC"))
     assert (second.text, second.segments) == ("Bo.", None)
     assert (corpus.notes.discontinuous, corpus.notes.relations) == (1, 5)
-    assert "1 discontinuous span left out; 5 relations" in str(corpus.notes)
+    assert "1 discontinuous span skipped; 5 relations" in str(corpus.notes)
     for name in ("b.txt", "b.ann"):
         assert [d.tokens for d in read(tmp_path / name)] == [first.tokens]
 

@@ -28,7 +28,7 @@ class Notes(NamedTuple):
     Examples
     --------
     >>> print(Notes(documents=2000, n_skipped=1, cut_spans=3, align="expand"))
-    2000 documents; 1 left out because of errors; 3 spans cut a token (expand)
+    2000 documents; 1 skipped because of errors; 3 spans cut a token (expand)
     """
 
     documents: int = 0  # number of documents read
@@ -47,14 +47,14 @@ class Notes(NamedTuple):
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
-        parts += [f"{self.n_skipped} left out because of errors"] * bool(self.n_skipped)
+        parts += [f"{self.n_skipped} skipped because of errors"] * bool(self.n_skipped)
         lost = f", {self.lost_spans} of them dropped" if self.lost_spans else ""
         cut = f"{self.cut_spans} span{'s' * (self.cut_spans != 1)} cut a token ({self.align}{lost})"
         parts += [cut] * bool(self.cut_spans)
-        parts += [f"{counted(self.discontinuous, 'discontinuous span')} left out"] * bool(
+        parts += [f"{counted(self.discontinuous, 'discontinuous span')} skipped"] * bool(
             self.discontinuous
         )
-        parts += [f"{counted(self.relations, 'relation')} or the like left out"] * bool(
+        parts += [f"{counted(self.relations, 'relation')} or the like skipped"] * bool(
             self.relations
         )
         occur = "value occurs twice in its" if self.repeated == 1 else "values occur twice in their"
@@ -168,7 +168,7 @@ class Corpus:
     ...     corpus.scheme, [document.tokens for document in corpus]
     ('BIOES', [('Ann', 'Lee', 'sings')])
     >>> print(corpus.notes)
-    1 document; 1 left out because of errors
+    1 document; 1 skipped because of errors
     """
 
     def __init__(

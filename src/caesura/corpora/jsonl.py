@@ -185,7 +185,7 @@ def _loaded(line: str) -> Any:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
-        problem = f"got no JSON at column {error.colno}: {error.msg}"
+        problem = f"invalid JSON at column {error.colno}: {error.msg}"
     except (RecursionError, ValueError) as error:  # too deeply nested, or too many digits
         problem = f"got JSON that cannot be read: {error}"
     raise InvalidInput(f"{problem}; write an object with tokens or text") from None
