@@ -127,7 +127,9 @@ def test_what_is_no_pattern(patterns: Any, said: str) -> None:
 
 
 def test_patterns_of_a_chain_are_of_tags() -> None:
-    said = r"expected tags of the model, which are .*B-number.*: patterns of a chain are of tags"
+    said = (
+        r"expected tags of the model, which are .*B-number.*: patterns of a chain consist of tags"
+    )
     with pytest.raises(InvalidInput, match=said):
         ChainCRF([word[0]], patterns=[("number", "street", "town")]).fit(X, Y)
 

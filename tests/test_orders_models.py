@@ -151,7 +151,7 @@ def test_declared_patterns() -> None:
     assert patterns_of(model) == {"number > street > town", "street > O > town"}
     tags = [("O", "B-street", "I-street")]
     assert patterns_of(ChainCRF(BASE, patterns=tags).fit(X, Y)) == {"O > B-street > I-street"}
-    with pytest.raises(InvalidInput, match="'planet' in number > planet > town is none"):
+    with pytest.raises(InvalidInput, match="'planet' in number > planet > town is not a label"):
         SemiCRF(BASE, patterns=[("number", "planet", "town")]).fit(X, Y)
     with pytest.raises(InvalidInput, match="'I-town' never comes right after 'O'"):
         ChainCRF(BASE, patterns=[("O", "I-town", "O")]).fit(X, Y)
@@ -535,7 +535,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     good("tune", train, "--try", "order=1,2", "--folds", "2", "--max-iterations", "5")
     wrong = run("train", train, "-o", model, "--patterns", "number>planet>town")
     assert wrong.code == 1
-    assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
+    assert "'planet' in number > planet > town is not a label" in " ".join(wrong.err.split())
     assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
     both = run("train", train, "-o", model, "--patterns", "grow", "--patterns", "a>b>c")
     assert "'grow' alone" in " ".join(both.err.split())

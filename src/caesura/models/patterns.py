@@ -218,8 +218,8 @@ def _unknown(
     expected = (
         f"{'tags' if tags else 'labels'} of the model, which are {', '.join(structure.states)}"
     )
-    remedy = f"{label!r} in {' > '.join(labels)} is none"
-    return expected, f"{remedy}: patterns of a chain are of tags" if tags else remedy
+    remedy = f"{label!r} in {' > '.join(labels)} is not a {'tag' if tags else 'label'}"
+    return expected, f"{remedy}: patterns of a chain consist of tags" if tags else remedy
 
 
 # ---- limits on the number of patterns -----------------------------------------------------------
