@@ -2,9 +2,9 @@
 //
 // Unlike nanobind's guard it
 //   - lets signal handlers run while a kernel works on the main thread, so that Ctrl-C works, and
-//   - never takes the GIL of an interpreter that is shutting down.  CPython up to 3.13 ends a
-//     thread that tries to by unwinding its stack, which aborts the process if there are C++ frames
-//     on it.  A thread that returns then sleeps until the process has ended.
+//   - never takes the GIL of an interpreter that is shutting down.  CPython up to 3.13
+//     terminates a thread that tries to take it, by unwinding its stack, which aborts the process
+//     if there are C++ frames on it.  With this guard, such a thread sleeps until the process ends.
 #pragma once
 
 #include <Python.h>

@@ -29,9 +29,9 @@ struct SpelledLimits {
   std::int64_t most_parts = 500'000;     // prefixes, in addition to those of the n answers
 };
 
-// In the answers, labels are those of the reading, and scores are log weights.  All segments of the
-// problem must have length 1, and the reading must have tags.  Throws TooLarge if the search
-// exceeds a limit.
+// In the answers, labels are those into which states are decoded (lattice/reading.hpp), and scores
+// are log weights.  All segments of the problem must have length 1, and the reading must have tags.
+// Throws TooLarge if the search exceeds a limit.
 std::vector<Answer> n_best_spelled(const Problem&, Method, Workspace&, const Reading&, int n,
                                    const SpelledLimits& most = {});
 

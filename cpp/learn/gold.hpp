@@ -10,7 +10,8 @@
 
 namespace caesura {
 
-// The gold segments of a corpus; a sequence with partial labels has a hint instead.
+// The gold segments of a corpus; a partially labelled sequence has its partial
+// labels (a Hint) instead.
 struct Gold {
   Mapped<std::int64_t> lengths;  // [sequences]
   int n_labels = 0;

@@ -5,8 +5,8 @@
 
 namespace caesura::CAESURA_ISA {
 
-// Turns the queue of label y at boundary e: the sums over the ends after e, from the nearest to
-// each, as seen from e.
+// Converts the queue of label y, at boundary e, to sums over ends: for each end after e, over all
+// ends from the nearest to it, as seen from e.
 //
 //   older[end] = sum over e < a <= end of back[a] closing[a] g[e + 1] ... g[a]
 //

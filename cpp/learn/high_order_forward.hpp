@@ -6,11 +6,11 @@
 namespace caesura::CAESURA_ISA {
 
 // Allocates the memory of a sweep.  at[e]: the first of the consecutive rows term[s, e], where
-// low[e] <= s < e.  joins[s]: the boundary where segments from s join (T + 1: nowhere); they are
-// part of `going` at the boundaries after it.  Rows hold [W] values for each of the n states, or
-// for each of the c labels or states that gains are stored for.  queue.older: [states of y] for
-// each of the last bound(y) starts of a label with a bound; labels with bound 1 or without a bound
-// need no queue.
+// low[e] <= s < e.  joins[s]: the boundary where segments from s join the open sum (T + 1:
+// nowhere); they are part of `going` at the boundaries after it.  Rows hold [W] values for each of
+// the n states, or for each of the c labels or states that gains are stored for.  queue.older:
+// [states of y] for each of the last bound(y) starts of a label with a bound; labels with bound 1
+// or without a bound need no queue.
 template <bool kByState>
 void HighOrder<kByState>::prepare() {
   ring = spans.ring();

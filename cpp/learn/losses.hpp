@@ -1,4 +1,4 @@
-// Losses: the cost of a wrong segmentation.
+// Losses: the cost of a wrong segmentation.  Their public names are hamming, segments and zero-one.
 //
 //   tokens     the number of tokens with another label than the gold one, each times the weight of
 //              its gold label; added to the scores of tokens

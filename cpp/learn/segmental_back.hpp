@@ -6,7 +6,8 @@
 namespace caesura::CAESURA_ISA {
 
 // Computes the expected counts of the rows that end at e, and the row e - 1 of ratio and open_back.
-// gathered[s] is P(a segment from s reaches e or beyond).
+// gathered[s] is P(a segment from s reaches e or beyond), and ratio[s] = begun[s] / hat[s] with
+// begun[s] = P(a segment starts at s).
 //
 //   P(s, e)   = term[s, e] back[e]
 //   ended     = sum over s of P(s, e)              covering = sum over s of gathered[s]

@@ -1,12 +1,11 @@
-// Learning and prediction with features that look back: agenda search and the span graph.
+// Learning and prediction with features that look back: beam search and the span graph.
 //
 //   SpanCorpus, SpanModel --> SpanKeys, SpanScores --> SpanSearch    best path, perceptrons
 //                                                 \--> span graph    ln Z, marginals, n-best,
 //                                                                    samples, log-likelihood
 //
 // The graph has a node for each labelled span and an arc for each two adjacent spans, so it
-// supports features of pairs; features of triples and of all earlier segments require the agenda
-// search.
+// supports features of pairs; features of triples and of all earlier segments require beam search.
 #pragma once
 
 #include <memory>

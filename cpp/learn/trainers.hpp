@@ -34,7 +34,8 @@ struct BestTables {
   const double* previous = nullptr;  // label before the segment that starts at t
   const double* rows = nullptr;  // [T + sites][stride] scores, -inf where a label is not allowed
   const double* transition = nullptr;  // [stride][stride] scores, at boundary 0 or at all
-  std::ptrdiff_t apart = 0;  // from the scores of one boundary to the next; 0: they are the same
+  // distance between the transition scores of successive boundaries; 0 if all share them
+  std::ptrdiff_t apart = 0;
   double log_z = 0.0;
 };
 

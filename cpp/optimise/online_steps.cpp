@@ -95,7 +95,8 @@ void sgd_update_kinds(const OnlineVectors v, const SgdStep s, const OnlineUnits 
     const V change = of_kind<kOne>(lane, v, k, s.gain) * masked(lane, v, k, gradient + j);
     put(gradient + j, V{});
     put(v.w + k, get<V>(v.w + k) + change);
-    if (kSums) put(v.sums + k, get<V>(v.sums + k) - of_kind<kOne>(lane, v, k, s.turned) * change);
+    if (kSums)
+      put(v.sums + k, get<V>(v.sums + k) - of_kind<kOne>(lane, v, k, s.scale_sum) * change);
   });
 }
 
@@ -186,7 +187,7 @@ void change_rows(const Change& c, std::int64_t begin, std::int64_t end, double* 
 
 void sgd_update_rows(const OnlineVectors& v, const SgdStep& s, const OnlineRows& rows,
                      std::int64_t begin, std::int64_t end, double* gradient, double* held) {
-  const Change change{v, rows, s.gain[1], -s.turned[1], held};
+  const Change change{v, rows, s.gain[1], -s.scale_sum[1], held};
   v.sums == nullptr ? change_rows<false>(change, begin, end, gradient)
                     : change_rows<true>(change, begin, end, gradient);
 }

@@ -30,11 +30,11 @@ struct OnlineVectors {
 
 // The factors of each kind, [n_kinds].  With them,
 //   the weights are                  scale * w
-//   their sums over the steps are    turned * w + sums    (turned: sum of omega * scale)
+//   their sums over the steps are    scale_sum * w + sums    (scale_sum: sum of omega * scale)
 struct SgdStep {
-  const double* scale;   // after this step
-  const double* gain;    // factor of the gradient, 0 for kind 0
-  const double* turned;  // before this step
+  const double* scale;      // after this step
+  const double* gain;       // factor of the gradient, 0 for kind 0
+  const double* scale_sum;  // before this step
 };
 
 struct AdaGradStep {
@@ -72,11 +72,11 @@ struct OnlineSteps {
   // seen = scale w + centre
   void (*sgd_read)(const OnlineVectors&, const SgdStep&, const OnlineUnits&, double* seen);
 
-  // w = w + gain gradient, sums = sums - turned gain gradient, gradient = 0
+  // w = w + gain gradient, sums = sums - scale_sum gain gradient, gradient = 0
   void (*sgd_update)(const OnlineVectors&, const SgdStep&, const OnlineUnits&, double* gradient);
 
   // The same from the gradient of the rows [begin, end), all of whose weights are of one kind:
-  //   w = w + gain gradient[r], sums = sums - turned gain gradient[r]  for each unit of row r
+  //   w = w + gain gradient[r], sums = sums - scale_sum gain gradient[r]  for each unit of row r
   // held: [wide] scratch
   void (*sgd_update_rows)(const OnlineVectors&, const SgdStep&, const OnlineRows&,
                           std::int64_t begin, std::int64_t end, double* gradient, double* held);

@@ -14,7 +14,7 @@ OnlineWeights::OnlineWeights(OnlineRule rule, std::vector<std::uint8_t> kind, st
       w_(kind_.size(), 0.0),
       scale_(rule_.c2.size(), 1.0),
       gain_(rule_.c2.size(), 0.0),
-      turned_(rule_.c2.size(), 0.0),
+      scale_sums_(rule_.c2.size(), 0.0),
       c1_(rule_.c2.size(), 0.0),
       c2_(rule_.c2.size(), 0.0),
       steps_(online_steps()) {
@@ -30,7 +30,7 @@ OnlineWeights::OnlineWeights(OnlineRule rule, std::vector<std::uint8_t> kind, st
   vectors_.kind = kind_.data();
   vectors_.lanes = lanes_.data();
   vectors_.n_kinds = static_cast<int>(rule_.c2.size());
-  sgd_ = {scale_.data(), gain_.data(), turned_.data()};
+  sgd_ = {scale_.data(), gain_.data(), scale_sums_.data()};
   adagrad_ = {rule_.rate, c1_.data(), c2_.data(), static_cast<double>(done_ + 1)};
 }
 
@@ -88,22 +88,22 @@ void OnlineWeights::end() {
   adagrad_.step = static_cast<double>(done_ + 1);
   if (rule_.adagrad) return;
   const double counts = omega(static_cast<double>(done_));
-  for (std::size_t k = 1; k < scale_.size(); ++k) turned_[k] += counts * scale_[k];
+  for (std::size_t k = 1; k < scale_.size(); ++k) scale_sums_[k] += counts * scale_[k];
 }
 
 void OnlineWeights::settle() {
   if (!rule_.adagrad) settle(std::vector<double>(scale_.size(), 1.0));
 }
 
-// sums = turned w + sums, w = factor scale w
+// sums = scale_sum w + sums, w = factor scale w
 void OnlineWeights::settle(const std::vector<double>& factor) {
   for (std::size_t k = 0; k < kind_.size(); ++k) {
     const int kind = kind_[k];
-    if (rule_.average) sums_[k] += turned_[kind] * w_[k];
+    if (rule_.average) sums_[k] += scale_sums_[kind] * w_[k];
     w_[k] *= factor[kind] * scale_[kind];
   }
   std::fill(scale_.begin(), scale_.end(), 1.0);
-  std::fill(turned_.begin(), turned_.end(), 0.0);
+  std::fill(scale_sums_.begin(), scale_sums_.end(), 0.0);
 }
 
 }  // namespace caesura

@@ -91,7 +91,7 @@ class OnlineWeights {
   double rate_;
   std::vector<std::uint8_t> kind_, lanes_;
   Table<double> w_, sums_, squares_, centre_;
-  std::vector<double> scale_, gain_, turned_, c1_, c2_;  // [kinds]
+  std::vector<double> scale_, gain_, scale_sums_, c1_, c2_;  // [kinds]
   const OnlineSteps& steps_;
   OnlineVectors vectors_;
   SgdStep sgd_;
