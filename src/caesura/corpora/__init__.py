@@ -103,16 +103,17 @@ def read(
     format : {"conll", "jsonl", "csv", "parquet", "xlsx", "xml", "brat", "text"}, optional
         The format; by default what `detect` finds.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens, in formats that have no tokens.  "auto" is words, but a model
-        that is given the corpus cuts its texts as the model needs them: `fit` chooses the coarsest
-        of words, parts and characters that no span cuts, and `predict` takes the model's own.
+        How a text is split into tokens, in formats that have no tokens.  "auto" is words, but a
+        model that is given the corpus splits its texts as the model needs them: `fit` chooses the
+        coarsest of words, parts and characters for which no span begins or ends inside a token,
+        and `predict` uses the model's own.
     align : {"strict", "expand", "contract"}
         What to do with a span of characters that begins or ends inside a token: raise, take the
-        whole token, or leave it out. They are counted in the notes of the corpus.
+        whole token, or leave it out.  The notes of the corpus count these spans.
     on_error : {"raise", "skip"}
-        Whether a document that cannot be read is an error, or left out and noted.
+        Whether a document that cannot be read is an error, or skipped and noted.
     **options
-        Others of the reader of the format, as `read_conll`.
+        Further options of the reader of the format, such as `read_conll`.
 
     Returns
     -------

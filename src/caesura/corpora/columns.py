@@ -126,11 +126,11 @@ def choose(
         The first rows, with a cell for each column.
     text : str, False or None
         The column with the text.  None: the one named text, or else the one that clearly is it.
-        False: there is none; the text is the cells of the labels, joined.
+        False: no such column; the cells of the labels are joined to form the text.
     labels : iterable of str, optional
         The label columns; by default those whose cells occur in the text.
     tokeniser : Tokeniser, optional
-        How a text becomes tokens, if the cells of labels must be whole tokens.
+        How a text is split into tokens, if the cells of labels must be whole tokens.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def read_conll(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     columns : sequence of str, optional
         The names of the columns: ``token``, ``tag`` for the tags if there are any, others as
         features will call them, None for those to leave out. By default the names that the file
@@ -61,16 +61,16 @@ def read_conll(
         The tag scheme, as in `from_tags`. Where it is ``auto``, the file is read twice: once to
         find the scheme from all its tags.
     outside, untyped, repair
-        As in `from_tags`.
+        Outside tag, label of untyped tags and treatment of ill-formed tags, as in `from_tags`.
     separator : str, optional
         The column separator; by default spaces and tabs.
     comment : str, optional
-        With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
-        line has as many fields as the others and, where a sequence begins, as many tabs, and a
-        tag with a letter if the first tag of the file has one.
+        The prefix of comment lines; None if there are no comments. A ``#`` may also be a token: its
+        line has as many fields as the others and, where a sequence begins, as many tabs, and a tag
+        with a letter if the first tag of the file has one.
     on_error : {"raise", "skip"}
-        Whether a sequence that cannot be read is an error, or left out and noted. Where tags are
-        of several schemes, skipping takes the scheme of most of them.
+        Whether a sequence that cannot be read is an error, or skipped and noted. Where tags are of
+        several schemes, skipping takes the scheme of most of them.
     encoding : str
         The encoding of the file.
 
@@ -82,7 +82,7 @@ def read_conll(
     Raises
     ------
     InvalidInput
-        With the name of the file and the number of the line.
+        If the file is malformed; the message contains its name and the number of the line.
 
     Examples
     --------
@@ -220,12 +220,12 @@ def write_conll(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
-        replaced only once all is written.
+        The file; compressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. An
+        existing file is replaced once the new one is complete.
     documents : iterable of Document
-        What is written of them are tokens, columns, segments, text and offsets.
+        The documents, of which tokens, columns, segments, text and offsets are written.
     scheme, outside, untyped
-        As in `to_tags`.
+        The tag scheme, the outside tag and the label of untyped tags, as in `to_tags`.
     columns : sequence of str, optional
         The columns to write; by default those of the first document. All documents must have
         them, and segments if the first has.

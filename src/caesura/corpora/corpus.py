@@ -70,7 +70,7 @@ class Notes(NamedTuple):
         name : str
             The argument or the file that the warning is about.
         stacklevel : int
-            How many callers above this method the warning points to.
+            Number of callers above this method to which the warning points.
         """
         if self.repeated:
             shown = "; ".join(self.repeated_at[:SHOWN])
@@ -150,10 +150,10 @@ class Corpus:
     scheme : str or None
         The tag scheme of its tags, given or found; None where it has no tags.
     columns : Columns or None
-        Which column of a table is the text, which are labels and which are carried along; known
-        once reading has begun.
+        The roles of the columns of a table: text, labels and carried columns; known once reading
+        has begun.
     on_columns : callable, optional
-        Is called with the columns when they are first known.
+        Function that is called with the columns when they are first known.
     automatic : bool
         Whether no tokeniser was given, so that a model may cut the texts as it needs them.
 

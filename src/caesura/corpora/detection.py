@@ -38,13 +38,13 @@ def detect(path: Name) -> str:
     r"""Return the format of a file: conll, jsonl, csv, parquet, xlsx, xml, brat or text.
 
     A name that ends in .conll, .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .parquet,
-    .pq, .xlsx, .xml or .ann tells it, also with .gz, .bz2 or .xz after it; a folder is brat's, and
-    so is a .txt file with an .ann file beside it. Any other file is looked at, and the standard
-    input too: what begins with ``<`` is XML, with ``{`` JSON lines; a first line with a cell
-    ``text`` between commas, semicolons or tabs is the head of a table; lines that all have as many
-    fields, the last of them a tag with a letter (``O``, ``B-PER``), are columns. The rest is text.
-    In a .tsv file, lines that have as many cells each, some of several words, are a table, the rest
-    columns.
+    .pq, .xlsx, .xml or .ann determines the format, also followed by .gz, .bz2 or .xz; a folder is
+    brat's, and so is a .txt file with an .ann file beside it. For any other file, and for the
+    standard input, the content decides: text that begins with ``<`` is XML, with ``{`` JSON lines;
+    a first line with a cell ``text`` between commas, semicolons or tabs is the header of a table;
+    lines that all have the same number of fields, the last of them a tag (``O``, ``B-PER``), are
+    columns. Everything else is text. In a .tsv file, lines that all have the same number of cells,
+    some of several words, are a table, and other lines are columns.
 
     Examples
     --------

@@ -32,13 +32,13 @@ def from_frame(
     text : str, optional
         The column with the text; by default the one named text.
     labels : iterable of str
-        The columns whose cells are segments; each is looked for in the text, see `read_csv`.
+        The columns whose cells are segments, which are located in the text; see `read_csv`.
         Without them, documents have no segments.  All other columns are carried along.  A value
         that occurs more than once in its text causes a warning with the number of its row.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens; the one of the model.
+        How a text is split into tokens: the tokeniser of the model.
     align : {"strict", "expand", "contract"}
-        What to do with a segment that begins or ends inside a token.
+        How to treat a segment that begins or ends inside a token, as in `caesura.corpora.read`.
 
     Returns
     -------

@@ -54,20 +54,20 @@ def read_jsonl(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens where there are none.
+        How a text is split into tokens where none are given.
     text : str, optional
         The key of the text. By default ``text``, or where objects have neither that nor tokens,
         the key that clearly is it, see `read_csv`.
     labels : iterable of str, optional
-        Keys whose values are segments, strings or lists of them; each is looked for in the text.
+        Keys whose values are segments, strings or lists of them, which are located in the text.
         By default none, or where the key of the text is guessed, those whose values stand in it.
     align : {"strict", "expand", "contract"}
-        What to do with a span that begins or ends inside a token: raise, take the whole token, or
-        leave it out. They are counted in the notes of the corpus.
+        What to do with a span that begins or ends inside a token: raise, include the whole token,
+        or exclude it. The notes of the corpus count these spans.
     on_error : {"raise", "skip"}
-        Whether a document that cannot be read is an error, or left out and noted.
+        Whether a document that cannot be read is an error, or skipped and noted.
     encoding : str
         The encoding of the file.
 
@@ -79,7 +79,7 @@ def read_jsonl(
     Raises
     ------
     InvalidInput
-        With the name of the file and the number of the line.
+        If the file is malformed; the message contains its name and the number of the line.
 
     Examples
     --------
@@ -239,13 +239,13 @@ def write_jsonl(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
-        replaced only once all is written.
+        The file; compressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. An
+        existing file is replaced once the new one is complete.
     documents : iterable of Document
-        All that they hold is written.
+        The documents, which are written completely.
     form : {"tokens", "text"}
-        Tokens with segments, and text with offsets where they are known; or nothing but text with
-        spans of characters.
+        "tokens" writes tokens and segments, and text and offsets where they are known; "text"
+        writes only texts with spans of characters.
 
     Returns
     -------

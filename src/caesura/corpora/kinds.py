@@ -1,4 +1,4 @@
-"""Kinds of columns: what values have, and what databases store.
+"""Data types of columns, inferred from values and used for databases.
 
 ::
 

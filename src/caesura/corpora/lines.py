@@ -25,11 +25,11 @@ def read_text(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens.
+        How a text is split into tokens.
     on_error : {"raise", "skip"}
-        Whether a line that is not in the encoding is an error, or left out and noted.
+        Whether a line that is not in the encoding is an error, or skipped and noted.
     encoding : str
         The encoding of the file.
 

@@ -1,4 +1,4 @@
-"""Separators of the cells of text tables: checked where they are named, and detected."""
+"""Cell separators of text tables: validation and detection."""
 
 from __future__ import annotations
 

@@ -66,18 +66,19 @@ def read_conlleval(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     scheme : str
         The tag scheme, as in `from_tags`; ``auto``: the one that the gold tags fit best.
     columns : sequence of str, optional
         The names of the columns, with ``gold`` and ``predicted`` among them; by default the first
         is ``token`` and the last two are these.
     outside, untyped, repair
-        As in `from_tags`, for both columns of tags.
+        Outside tag, label of untyped tags and treatment of ill-formed tags, as in `from_tags`, for
+        both columns of tags.
     separator : str, optional
         The column separator; by default spaces and tabs.
     on_error : {"raise", "skip"}
-        Whether a sequence that cannot be read is an error, or left out on both sides and noted.
+        Whether a sequence that cannot be read is an error, or skipped on both sides and noted.
     encoding : str
         The encoding of the file.
 
@@ -89,7 +90,7 @@ def read_conlleval(
     Raises
     ------
     InvalidInput
-        With the name of the file and the number of the line.
+        If the file is malformed; the message contains its name and the number of the line.
 
     Examples
     --------

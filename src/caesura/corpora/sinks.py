@@ -75,14 +75,14 @@ def writing_table(
     path : path
         The file; ``-`` is the standard output.
     form : {"csv", "tsv", "parquet", "xlsx"}
-        What is written.
+        The output format.
     names : sequence of str, optional
         The columns in their order; None if they are not known before all rows are.
     last : sequence of str
-        If they are not known: the columns at the end, in their order; all others come before, as
-        they are first seen.
+        If the columns are not known: the last ones, in their order; all others come before them, in
+        the order in which they first occur.
     types : mapping, optional
-        Types of Arrow of some columns; of the others they follow from all cells.
+        Arrow types of some columns; those of the others are inferred from all cells.
     marked : bool
         Whether a CSV file begins with a byte order mark, by which Excel knows UTF-8.
     separator : str, optional

@@ -50,12 +50,12 @@ def read_brat(
         A folder, which is read with all folders in it, in the order of names; or a .txt or .ann
         file.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens.
+        How a text is split into tokens.
     align : {"strict", "expand", "contract"}
-        What to do with a span that begins or ends inside a token: raise, take the whole token, or
-        leave it out. They are counted in the notes of the corpus.
+        What to do with a span that begins or ends inside a token: raise, include the whole token,
+        or exclude it. The notes of the corpus count these spans.
     on_error : {"raise", "skip"}
-        Whether a document that cannot be read is an error, or left out and noted.
+        Whether a document that cannot be read is an error, or skipped and noted.
     encoding : str
         The encoding of the files.
 
@@ -172,10 +172,10 @@ def write_brat(path: Name, documents: Iterable[Document]) -> int:
     Parameters
     ----------
     path : str or path
-        A folder that is empty or not there yet. It gets its name only once all is written.
+        A folder that is empty or does not exist. It is given its name once it is complete.
     documents : iterable of Document
-        What is written of them are texts and segments. Where there is no text, it is the tokens
-        with spaces between them.
+        The documents, of which texts and segments are written. If a document has no text, its
+        tokens are joined by spaces.
 
     Returns
     -------

@@ -65,7 +65,7 @@ def read_csv(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     text : str, False or None
         The column with the text. None: the one named text in any case, or else the one that
         clearly is it: the cells of other columns stand in it, or without labels its cells are the
@@ -77,12 +77,12 @@ def read_csv(
     separator : str, optional
         The cell separator; by default a comma, semicolon, tab or bar, as detected.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens.
+        How a text is split into tokens.
     align : {"strict", "expand", "contract"}
-        What to do with a segment that begins or ends inside a token: raise, take the whole token,
-        or leave it out. They are counted in the notes of the corpus.
+        What to do with a segment that begins or ends inside a token: raise, include the whole
+        token, or exclude it. The notes of the corpus count these segments.
     on_error : {"raise", "skip"}
-        Whether a row that cannot be read is an error, or left out and noted.
+        Whether a row that cannot be read is an error, or skipped and noted.
     encoding : str
         The encoding of the file.
 
@@ -137,17 +137,17 @@ def table_corpus(
     path, format
         The file and the name of its format.
     rows : callable
-        Returns the rows with their numbers, the names of the columns first.
+        Function that returns the rows with their numbers, the names of the columns first.
     place : callable
-        Returns an error that names the row of a number.
+        Function that returns an error that names the row with a number.
     options : mapping
-        text, labels and tokeniser, as in `read_csv`.
+        The arguments text, labels and tokeniser, as in `read_csv`.
     align, on_error
         As in `read_csv`.
     types : callable
-        Returns the types of Arrow of the columns, where the file has them.
+        Function that returns the Arrow types of the columns, where the file has them.
     separator : callable
-        Returns the cell separator, once the first row has been read.
+        Function that returns the cell separator, once the first row has been read.
     """
     cutter, text = Tokeniser.of(options["tokeniser"]), options["text"]
     labels = None if options["labels"] is None else list(options["labels"])
@@ -286,11 +286,11 @@ def write_csv(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
-        replaced only once all is written.
+        The file; compressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. An
+        existing file is replaced once the new one is complete.
     documents : iterable of Document
-        What is written of them are texts, segments and what they carry along. Where there is no
-        text, it is the tokens with spaces between them.
+        The documents, of which texts, segments and carried columns are written. If a document has
+        no text, its tokens are joined by spaces.
     text : str
         The name of the column with the text.
     labels : iterable of str, optional

@@ -116,9 +116,9 @@ class Beside:
     Parameters
     ----------
     place : Path
-        Where it will be.
+        The path of the finished file.
     shown : str
-        What errors call it.
+        Its name in error messages.
 
     Examples
     --------

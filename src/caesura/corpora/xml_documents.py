@@ -53,7 +53,7 @@ def read_xml(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
+        The file; decompressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     record : str, optional
         The name of the elements that are documents; by default all in the outermost element.
     merge : bool, optional
@@ -61,12 +61,12 @@ def read_xml(
         so if, in the first 200 documents, each element is one word and some neighbours are equal;
         the scheme of the corpus is then ``plain``. Never where ``xml:space="preserve"`` is set.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens.
+        How a text is split into tokens.
     align : {"strict", "expand", "contract"}
-        What to do with an element that begins or ends inside a token: raise, take the whole token,
-        or leave it out. They are counted in the notes of the corpus.
+        What to do with an element that begins or ends inside a token: raise, include the whole
+        token, or exclude it. The notes of the corpus count these elements.
     on_error : {"raise", "skip"}
-        Whether a document that cannot be read is an error, or left out and noted. After broken XML,
+        Whether a document that cannot be read is an error, or skipped and noted. After broken XML,
         reading continues at the next document.
     encoding : str, optional
         The encoding of the file, if it declares a wrong one.
@@ -181,11 +181,11 @@ def write_xml(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
-        replaced only once all is written.
+        The file; compressed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. An
+        existing file is replaced once the new one is complete.
     documents : iterable of Document
-        What is written of them are texts and segments. Where there is no text, it is the tokens
-        with spaces between them. A label that cannot be the name of an element is written as
+        The documents, of which texts and segments are written. If a document has no text, its
+        tokens are joined by spaces. A label that cannot be the name of an element is written as
         ``<segment label="...">``.
     root, record : str
         The names of the outermost element, and of those for documents.

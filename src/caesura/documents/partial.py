@@ -21,10 +21,10 @@ class Partial:
     Parameters
     ----------
     segments : iterable of (start, end, label)
-        Segments that are known, in order. What lies between them is unknown, not outside.
+        Segments that are known, in order. The text between them is unknown, not outside.
     tokens : mapping of int to labels
-        For some tokens, the labels that the segment over each may have: one, or a set. This says
-        nothing about where that segment starts and ends.
+        For some tokens, the labels that the segment that covers the token may have: one, or a set.
+        Where that segment starts and ends is not restricted.
     boundaries, no_boundaries : iterable of int
         Positions with or without a boundary: t lies between the tokens t - 1 and t.
 

@@ -79,10 +79,11 @@ def _linear(regex: str, search: bool = True) -> _kernels.Pattern | None:
 
 
 def is_linear(regex: str, search: bool = True) -> bool:
-    """Return whether a regular expression matches in linear time, or is invalid.
+    """Return whether a regular expression matches in linear time (True also if invalid).
 
-    The kernels do so for what has no references, look-around, flags or named groups, and repeats
-    nothing that may be empty; where whole texts must match, also no anchors and word boundaries.
+    The kernels match expressions without backreferences, look-around, flags, named groups and
+    repetitions of expressions that may be empty; if whole texts must match, anchors and word
+    boundaries are excluded as well.
 
     Examples
     --------

@@ -68,7 +68,7 @@ svg .count { fill: rgba(var(--accent), .6); }
 def heat_map(confusion: Confusion) -> str:
     """Return the label confusions as an HTML table with shaded cells.
 
-    Labels that were never taken for another one are left out.
+    Labels that were never confused with another one are not shown.
 
     Examples
     --------

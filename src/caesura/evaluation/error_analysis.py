@@ -68,8 +68,8 @@ class Match(NamedTuple):
 def matches(gold: Sequences, predicted: Sequences, outside: str = "O") -> list[list[Match]]:
     """Pair the gold and predicted segments of each sequence one to one.
 
-    Those with the most tokens in common are paired first; of equals, those with one label, then
-    the earlier. Segments without a token in common are never paired.
+    Segments with the most tokens in common are paired first; ties are broken in favour of equal
+    labels, then of the earlier segments. Segments without a token in common are never paired.
 
     Examples
     --------

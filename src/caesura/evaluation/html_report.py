@@ -81,9 +81,9 @@ def html_report(
     outside : str
         The label of text outside any segment, which does not count.
     beta : float
-        As in `evaluate`: F-beta is shown beside F1 unless it is 1.
+        Weight of recall, as in `evaluate`: F-beta is shown beside F1 unless it is 1.
     tags : Share, optional
-        How many tags are equal as they were given, as in a report of `evaluate_tags`.
+        Number of tags that equal the gold tags as written, as in a report of `evaluate_tags`.
 
     Returns
     -------

@@ -74,9 +74,9 @@ def bootstrap(
     confidence : float
         The share of the drawn scores inside, above 0 and below 1.
     rounds : int
-        How often to draw.
+        Number of bootstrap samples.
     seed : int
-        The same seed gives the same interval.
+        Seed of the random number generator.
     outside : str
         The label of text outside any segment, which does not count.
 

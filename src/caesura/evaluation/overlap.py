@@ -126,7 +126,7 @@ def partial(
     outside : str
         The label of text outside any segment, which does not count.
     min_overlap_percentage : float
-        How much of a gold segment must be covered to be met, from 1 to 100.
+        Minimum percentage of a gold segment that must be covered, from 1 to 100.
 
     Returns
     -------

@@ -138,7 +138,7 @@ class Report(NamedTuple):
         Parameters
         ----------
         averages : collection of str
-            Of ``micro``, ``macro``, ``weighted``, ``untyped`` and ``boundaries``.
+            Any of ``micro``, ``macro``, ``weighted``, ``untyped`` and ``boundaries``.
 
         Examples
         --------

@@ -81,8 +81,8 @@ def compare(
     Returns
     -------
     Comparison
-        With p = (c + 1) / (rounds + 1), where c counts the rounds with a difference, in either
-        direction, at least as large as the one observed.
+        The scores, their difference and p = (c + 1) / (rounds + 1), where c counts the rounds with
+        a difference, in either direction, at least as large as the one observed.
 
     Examples
     --------

@@ -47,13 +47,14 @@ def evaluate_tags(
     untyped : str
         The label of tags that are bare letters.
     **options
-        Others of `evaluate`: `tokens`, `vocabulary`, `confidence`, `seed`, `beta`, `labels`.
+        Further arguments of `evaluate`: `tokens`, `vocabulary`, `confidence`, `seed`, `beta`,
+        `labels`.
 
     Returns
     -------
     Report
-        As by `evaluate`; its `tags` counts the tags that are equal as they were given, which is
-        the accuracy of conlleval and seqeval.
+        The same as for `evaluate`; `tags` counts equal tags as they were given, which is the
+        accuracy of conlleval and seqeval.
 
     Examples
     --------
@@ -123,16 +124,16 @@ def evaluate_side_by_side(found: SideBySide, outside: str = "O", **options: Any)
     Parameters
     ----------
     found : SideBySide
-        What `caesura.corpora.read_conlleval` read.
+        The result of `caesura.corpora.read_conlleval`.
     outside : str
         The label of text outside any segment, which does not count.
     **options
-        Others of `evaluate`: `vocabulary`, `confidence`, `seed`, `beta`, `labels`.
+        Further arguments of `evaluate`: `vocabulary`, `confidence`, `seed`, `beta`, `labels`.
 
     Returns
     -------
     Report
-        As by `evaluate`; its `tags` counts the tags that are equal as the file has them, which is
+        The same as for `evaluate`; `tags` counts equal tags as written in the file, which is
         conlleval's accuracy.
 
     Examples
