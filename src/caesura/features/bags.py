@@ -27,7 +27,7 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
         python-crfsuite takes. What is there twice counts twice. A vector of numbers, as in
         {"a": numpy.array([0.5, 2.0])}, is a:0 and a:1 with these values.
     where : str
-        What an error names.
+        Name of the argument, for error messages.
 
     Examples
     --------

@@ -124,21 +124,21 @@ class Words:
 class Batch:
     """The concatenated tokens of many documents.
 
-    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i], or by
-    another name than X.
+    Document i has the tokens offsets[i] to offsets[i + 1]; error messages call it
+    X[first + i], or use another name than X.
 
     Parameters
     ----------
     documents : sequence of Document, or a function that returns one
         A function is called when a feature asks for the documents; then `tokens` must be given.
     words : Words
-        The words met before.
+        Vocabulary of words seen so far.
     first : int
-        What errors call the first document.
+        Index of the first document, for error messages.
     tokens : TokenBatch, optional
-        The types of all tokens, as `words` has them.
+        Indices of all tokens in `words`.
     name : str
-        What errors call the documents.
+        Name of the argument, for error messages.
     """
 
     def __init__(

@@ -188,7 +188,7 @@ def matches(pattern: str, name: str | None = None) -> WordColumn:
     pattern : str
         A regular expression.
     name : str, optional
-        Shown in attributes in place of the pattern.
+        The name in attributes, in place of the pattern.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def in_lexicon(lexicon: Lexicon, casefold: bool = False, part: bool = False) -> 
     Parameters
     ----------
     lexicon : Lexicon
-        Only its entries of one token count, unless `part`.
+        Only entries that consist of one token are considered, unless `part` is set.
     casefold : bool
         Whether upper and lower case are the same.
     part : bool

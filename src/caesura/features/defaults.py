@@ -21,7 +21,7 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     Parameters
     ----------
     documents : sequence of Document
-        All of them, or some.
+        All documents, or a sample.
     segments : bool
         Whether a semi-CRF will use them.
 
@@ -63,7 +63,7 @@ def default_name(documents: Sequence[Document]) -> str | None:
     Parameters
     ----------
     documents : sequence of Document
-        All of them, or some.
+        All documents, or a sample.
 
     Returns
     -------

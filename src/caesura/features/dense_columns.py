@@ -48,7 +48,7 @@ def dense_names(document: Document) -> list[str]:
 def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
     """Return a document's dense values in the order of names, or raise if columns differ.
 
-    Columns without names are taken as they come.
+    Columns without names are kept in their order.
     """
     dense = document.dense
     assert dense is not None

@@ -114,7 +114,7 @@ def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> Ma
     lexicon : Lexicon
         The entries.
     casefold, loose : bool
-        As in `Dictionary`.
+        Whether case is ignored, and whether punctuation is skipped, as in `Dictionary`.
 
     Examples
     --------
@@ -136,8 +136,8 @@ class Dictionary(SegmentFeature):
     casefold : bool
         Whether upper and lower case are the same.
     loose : bool
-        Whether punctuation is passed over, beside words and between them, in entries and in
-        documents; of the marks beside a match, up to two on each side may be in the segment.
+        Whether punctuation beside and between words is skipped, in entries and in documents; up to
+        two marks on each side of a match may belong to the segment.
     length : bool
         Whether to fire also for the entry and its number of tokens together (1, 2, 3, 4+).
 
@@ -192,10 +192,10 @@ class Text(SegmentFeature):
     casefold : bool
         Whether upper and lower case are the same.
     min_count : int
-        Minimum number of training segments with the text. A text that only one has is
-        specific to that one, and hardly generalises.
+        Minimum number of training segments with the text. A text that occurs once rarely
+        generalises.
     lexicon : Lexicon, optional
-        What was learnt; `fit` sets it.
+        The learnt lexicon; `fit` sets it.
 
     Examples
     --------

@@ -125,7 +125,7 @@ def position(origin: str, limit: int = 4) -> PositionColumn:
     origin : {"start", "end", "part"}
         Tokens from the start, tokens to the end, or the part of the document (1/4 to 4/4).
     limit : int
-        Where counting stops; the number of parts.
+        Maximum count; for "part", the number of parts.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def function(
         with a lambda, or a function inside another, cannot be saved: define it at the top of a
         module and import it.
     name : str, optional
-        Shown in attributes; the function's own if not given.
+        The name in attributes; that of the function if not given.
 
     Examples
     --------

@@ -164,11 +164,11 @@ def enclosing(
     offset : int
         -1 is the word before, 1 the one after.  Beyond the text, all columns are <s> and </s>.
     by : {"words", "parts", "whitespace"}
-        How the text is cut into words: a name of a tokeniser.
+        The name of the tokeniser that splits the text into words.
     view : {"every", "first", "before", "after"}
-        At every token of a word, or only at its first one.  Or as if the word were cut before the
-        token, or after it: then the word of the token is the piece with the token in it, and its
-        other piece is a neighbour.
+        "every" has a value at every token of a word, "first" only at its first token. "before" and
+        "after" treat the word as if it were split before or after the token: the word of the token
+        is then the piece that contains the token, and the other piece is its neighbour.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def place_in(by: str = "words") -> PlaceColumn:
     Parameters
     ----------
     by : {"words", "parts", "whitespace"}
-        How the text is cut into words: a name of a tokeniser.
+        The name of the tokeniser that splits the text into words.
 
     Examples
     --------

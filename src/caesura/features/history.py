@@ -23,7 +23,7 @@ class SegmentHistory(SegmentFeature):
     Parameters
     ----------
     feature : SegmentFeature
-        What fires.
+        The feature that fires.
     order : int
         Number of preceding labels.
 
@@ -81,8 +81,8 @@ def history(feature: Any, order: int) -> Any:
     Parameters
     ----------
     feature : Template, Column or SegmentFeature
-        What fires, and where: at every token of the segment, at its first, at the boundary before
-        it, for its length.
+        The feature, which determines where it fires: at every token of the segment, at its first
+        token, at the boundary before it, or for its length.
     order : int
         Number of preceding labels, 1 to 255.  ``edge(...)`` has 1 by itself.
 

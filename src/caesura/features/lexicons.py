@@ -40,9 +40,10 @@ class Lexicon:
     entries : iterable of str or of sequences of str
         Texts, which are split by `tokenise`, or tokens. Repeated entries count once.
     tokenise : Tokeniser, str, dict or callable
-        How texts are split; pass what splits the documents, for else their tokens are not those of
-        the entries. As the models' `tokeniser`: "words", "parts", "characters", "whitespace", or
-        ``{"regex": ...}``. A function goes from a text to its tokens.
+        How texts are split into tokens; pass the tokeniser of the documents, since otherwise their
+        tokens differ from those of the entries. The values are those of the models' `tokeniser`:
+        "words", "parts", "characters", "whitespace", or ``{"regex": ...}``; or a function that
+        returns the tokens of a text.
 
     Examples
     --------
@@ -95,11 +96,11 @@ class Lexicon:
         name : str, optional
             The file's name without its ending, if not given.
         tokenise : Tokeniser, str, dict or callable
-            As in the constructor.
+            How texts are split into tokens, as in the constructor.
         comment : str
-            Lines that begin so are left out.
+            The prefix of lines that are skipped.
         encoding : str
-            Of the file.
+            The encoding of the file.
 
         Examples
         --------

@@ -216,7 +216,7 @@ class Incremental(SegmentFeature):
         all segments so far, as (start, end, label) with the labels' names, and `segment` the new
         one.  A class is made without arguments, and its method `attributes` is called.
     name : str
-        Shown in attributes; the function's own if not given.
+        The name in attributes; that of the function if not given.
 
     Examples
     --------

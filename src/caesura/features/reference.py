@@ -1,6 +1,7 @@
 """Firings of templates: the definition in plain Python.
 
-A history changes what weights go with, not where a template fires; names of attributes show it.
+A history changes the labels on which weights depend, not where a template fires; names of
+attributes show it.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def path_attributes(
 ) -> dict[tuple[str, str], float]:
     """Count each attribute with each label in a segmentation.
 
-    The weight of an attribute at the end of the sequence goes with the label "".
+    An attribute at the end of the sequence is counted with the label "".
 
     Examples
     --------

@@ -48,11 +48,11 @@ class Length(SegmentFeature):
     Parameters
     ----------
     exact : int or iterable of int
-        Each of these lengths; a number n means 1 to n.
+        Lengths with an attribute each; a number n means 1 to n.
     at_least : int or iterable of int
-        These and all longer ones.
+        Minimum lengths, with an attribute each.
     ranges : iterable of (int, int)
-        From the first to the second, both included.
+        Pairs of a minimum and a maximum length, both included.
 
     Notes
     -----
@@ -133,9 +133,9 @@ class TokenAt(SegmentFeature):
     Parameters
     ----------
     positions : int or iterable of int
-        0 is the first token, -1 the last; all counted from the same end.
+        The positions: 0 is the first token, -1 the last; all are counted from the same end.
     column : Column
-        What is looked at.
+        The column whose values are compared.
     value : str, optional
         The value; every value has its attribute if not given.
 
@@ -210,11 +210,11 @@ class SegmentShape(SegmentFeature):
     Parameters
     ----------
     max_length : int
-        The longest segment that it looks at.
+        Maximum length of the segments for which it fires.
     collapse : bool
-        Whether runs of one shape are made one: Xx+ d.
+        Whether runs of equal shapes are written once: Xx+ d.
     column : Column
-        What is shown of each token.
+        The column whose value represents each token.
 
     Examples
     --------
@@ -277,9 +277,9 @@ class Pattern(SegmentFeature):
     pattern : str
         A regular expression.
     max_length : int
-        The longest segment that it looks at, in tokens.
+        Maximum length, in tokens, of the segments for which it fires.
     name : str
-        Shown in attributes; the pattern if not given.
+        The name in attributes; the pattern if not given.
     joiner : str
         The string between tokens: a space, or nothing for characters.
 
@@ -333,9 +333,9 @@ class SegmentFunction(SegmentFeature):
         model with a lambda, or a function inside another, cannot be saved: define it at the top of
         a module and import it.
     max_length : int
-        The longest segment that it looks at.
+        Maximum length of the segments for which it fires.
     name : str
-        Shown in attributes; the function's own if not given.
+        The name in attributes; that of the function if not given.
 
     Examples
     --------

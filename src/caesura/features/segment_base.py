@@ -48,9 +48,9 @@ class SegmentFeature:
         Parameters
         ----------
         batch : Batch
-            Documents.
+            The documents.
         segments : sequence of sequences of Segment
-            Of each document, in tokens of the document.
+            The segments of each document, in tokens of the document.
         """
         return self
 

@@ -156,14 +156,14 @@ class Similar(SegmentFeature):
     lexicon : Lexicon
         The entries.
     measure : {"token_sort", "cosine"}
-        token_sort: the tokens sorted and joined, 1 minus the insertions and deletions between the
-        two texts over their total length, to the best of the entries that share a token with the
-        segment. cosine: of the counts of the texts' character trigrams, to the best of all entries.
-        Both are exact, and the order of entries does not matter.
+        token_sort sorts and joins the tokens and is 1 minus the number of insertions and deletions
+        between the two texts, divided by their total length, for the best entry that shares a token
+        with the segment. cosine is the cosine of the counts of character trigrams, for the best of
+        all entries. Both are exact, and the order of entries does not matter.
     thresholds : iterable of float
-        Above 0 and up to 1.
+        Similarities, above 0 and up to 1, each with an attribute that fires from it on.
     max_length : int
-        The longest segment that it looks at.
+        Maximum length of the segments for which it fires.
 
     Examples
     --------

@@ -169,7 +169,7 @@ def from_spec(
     Parameters
     ----------
     spec : list
-        What `to_spec` returned.
+        The result of `to_spec`.
     lexicons : mapping from str to Lexicon
         The lexicons by name, as `lexicons_of` gives them.
     trust : bool

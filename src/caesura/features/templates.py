@@ -6,7 +6,7 @@
     word[-1]                       a template: one column at an offset from the anchor
     word[-1] & word[0]             a template: the values together
     first(word[-1] & word[0])      the same, anchored at the first token of a segment
-    history(first(word[0]), 2)     its weights go with the last three labels, not with one
+    history(first(word[0]), 2)     its weights depend on the last three labels, not on one
 
 A template fires on rows. A row has a core span [start, end), each side closed or open, and counts
 for every segment that begins at the core's start (open: there or before it) and ends at the core's
@@ -109,12 +109,13 @@ class Template:
     Parameters
     ----------
     parts : tuple of (Column, int)
-        What is looked at; `word[-1] & word[0]` makes it.
+        The columns and offsets that are combined, as in `word[-1] & word[0]`.
     place : str
-        Where in a segment the anchor is, one of `PLACES`; `first(...)` and the like set it.
+        The position of the anchor in a segment, one of `PLACES`; set by `first(...)` and similar
+        functions.
     order : int
         Number of preceding labels that its weights depend on; set by `history(...)`.
-        0 at an edge is 1: its weights go with both labels around it anyway.
+        At an edge, 0 means 1, because its weights depend on both labels.
 
     Examples
     --------

@@ -21,7 +21,8 @@ def word_templates(column: Column = word) -> list[Template | SegmentFeature]:
     Parameters
     ----------
     column : Column
-        What is looked at of each character; ``folded(word)`` makes wide and narrow forms one.
+        The column that represents each character; ``folded(word)`` treats wide and narrow forms as
+        equal.
 
     Examples
     --------
