@@ -39,15 +39,15 @@ class ChainCRF(Answers):
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
     loss : {None, "hamming", "segments", "zero-one", "log"}
-        As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme.
+        The loss, as in `SemiCRF`; "hamming" counts wrong tags, and "segments" needs a scheme.
     pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average, stream, max_attributes
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
-        As in `SemiCRF`, over tags.
+        Label patterns, as in `SemiCRF`, but over tags.
     constraints : dict, optional
-        As in `SemiCRF`, on the segments that the tags encode.
+        Constraints, as in `SemiCRF`, on the segments that the tags encode.
     beam, update
-        As in `SemiCRF`; segments are tokens with their tags.
+        Settings of beam search, as in `SemiCRF`; segments are tokens with their tags.
 
     Examples
     --------

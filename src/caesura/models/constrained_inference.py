@@ -59,15 +59,15 @@ def constrained(
     Parameters
     ----------
     potentials : iterable of Potentials
-        Of each sequence.
+        The potentials of each sequence.
     constraints : dict, or one dict for each sequence, or None
-        What answers must keep.
+        The constraints that answers must satisfy.
     X : sized or not
-        The sequences, of which only the number is looked at.
+        The sequences, of which only the number is used.
     labels : (sequence of str, str)
         The labels that constraints may name, and which of them is outside.
     constrain : callable
-        Constrains potentials, given checked rules and what errors call them.
+        Constrains potentials, given checked rules and their name in error messages.
     """
     rules, i = each_rules(constraints, X), -1
     some, tokens = Asked(0, [], []), 0

@@ -198,14 +198,14 @@ class Answers(Predictor):
         Parameters
         ----------
         X : iterable of sequences
-            In any form that `fit` takes.
+            Sequences in any form that `fit` takes.
         precision : float, optional
             Flag segments for review so that this share of the others is correct, as estimated on
             the data of `calibrate`; not available with constraints.
         threshold : float, optional
             Flag segments below this probability for review.
         constraints : optional
-            As in `predict`; probabilities are conditional on them.
+            Constraints, as in `predict`; probabilities are conditional on them.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class Answers(Predictor):
         Parameters
         ----------
         X : iterable of sequences
-            Without labels.
+            Sequences without labels.
         by : {"entropy", "margin"}
             The entropy per token of the segmentations (of the tags for a chain), or 1 minus the
             difference between the two highest probabilities.
@@ -322,9 +322,10 @@ class Answers(Predictor):
         x : sequence
             One sequence, in any form that `fit` takes.
         constraints : dict, optional
-            As in `predict`.
+            Constraints, as in `predict`.
         segment : (start, end, label), optional
-            Only this segment, predicted or not: the best answer with it against that without it.
+            A segment, predicted or not, to explain: the best answer with it is compared with the
+            best one without it.
         """
         refuse(self._known, "explain")
         document = as_document(one_sequence(x), self.tokeniser_, "x")

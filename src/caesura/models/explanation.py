@@ -188,7 +188,7 @@ def explanations(
     contest : Contest
         The best path and its rivals.
     reasons_of : PathReasons
-        What makes up the scores of paths.
+        The function that returns the contributions to the scores of paths.
     named : callable
         The decoding of segments of states into labelled segments.
     asked : Explained, optional
@@ -250,8 +250,8 @@ def detour_to(path: Sequence[Segment], other: Sequence[Segment]) -> Detour:
 class PathReasons:
     """The contributions to the scores of paths through one sequence.
 
-    A score is a sum over the segments of a path, each with the labels just before it: what two
-    paths have in common is not looked at.
+    A score is a sum over the segments of a path, each with the labels just before it;
+    parts that two paths share are skipped.
     """
 
     def __init__(self, depth: int) -> None:  # previous labels that affect a segment's score

@@ -124,7 +124,7 @@ class Extractor(Estimator):
             Texts, lists of tokens or documents; or a pandas or polars DataFrame or an Arrow table,
             whose other columns are carried over to the tables made from the records.
         constraints : optional
-            As in `predict`.
+            Constraints, as in `predict`.
         text : str, optional
             The column of a DataFrame with the texts; by default the one named text.
 

@@ -21,7 +21,7 @@ def description(model: Extractor) -> dict[str, Any]:
 
 
 def describe(model: Extractor, header: Mapping[str, Any], trust: bool) -> None:
-    """Set the metadata of a model from the header of its file; older files lack some."""
+    """Set the metadata of a model from the header of its file; older files may lack some of it."""
     if "columns" in header:
         model.set_columns(header["columns"])
     if "normalisers" in header:

@@ -120,7 +120,7 @@ def _is_sequence(x: Any) -> bool:
 
 
 def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:
-    """Yield chunks of raw sequences with the index of their first."""
+    """Yield chunks of raw sequences, with the index of the first sequence in each."""
     xs, first = sequences(X, tokeniser=tokeniser), 0
     while some := list(islice(xs, CHUNK)):
         yield first, some

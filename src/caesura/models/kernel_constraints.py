@@ -22,9 +22,9 @@ def condition_of(p: Potentials, any_length: bool = False) -> _kernels.Condition:
     Parameters
     ----------
     p : Potentials
-        Without scores but for those that forbid.
+        Potentials without scores other than those that forbid.
     any_length : bool
-        Whether only what does not depend on the length is looked at.
+        Whether only rules that do not depend on the length are considered.
     """
     parts, Y = p.parts, len(p.labels)
     kept = parts.constraints
@@ -54,7 +54,7 @@ class ConditionReader:
     Parameters
     ----------
     rules : iterator of (Rules, str)
-        Those of each sequence, and what errors call them.
+        The rules of each sequence, and their name in error messages.
     constrained : callable
         Given a length, rules and their name, returns checked rules, and potentials without scores
         that they constrain.

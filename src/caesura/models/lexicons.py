@@ -33,9 +33,9 @@ def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
     Parameters
     ----------
     model : SemiCRF or ChainCRF
-        The model, which stays as it is.
+        The model, which is not changed.
     lexicons : mapping of name to Lexicon
-        What takes the place of the lexicons of these names.
+        The lexicons that replace those of the same names.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class OnlineModel(PartedModel):
         Parameters
         ----------
         X, y : iterable
-            As in `fit`.
+            The sequences and their labels, as in `fit`.
         labels : iterable of str, optional
             All labels, without the outside label, in the first call; by default those of y.  Later
             calls cannot add labels.

@@ -86,7 +86,7 @@ class PartedModel(Model):
             cluster, the Ray cluster of this process, or an object with the methods of
             `caesura.scale.Executor`.
         X_dev, y_dev, checkpoint, callbacks
-            As in `fit`.
+            Development data, checkpoint and callbacks, as in `fit`.
         folder : path, optional
             Folder on a disk in which encoded parts lie as memory-mapped files, so that they may be
             larger than memory.

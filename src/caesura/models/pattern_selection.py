@@ -63,9 +63,9 @@ def grown(
     Parameters
     ----------
     model : Model
-        With patterns="grow"; its order is the highest.
+        With patterns="grow"; `order` is the highest order considered.
     labelling, examples, before
-        As for `Training.of`.
+        The labels, the encoded data and the previous fit, as for `Training.of`.
     """
     growth = _Growth(model, labelling, examples, before)
     growth.fit()

@@ -139,9 +139,9 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
     rows : sequence of arrays of shape (segments, 3)
         Start, end and state of the segments of each sequence.
     order : int
-        The longest pattern has so many states and one more.
+        The longest patterns have this number of states plus one.
     least : float
-        Patterns that are there less often are left out.
+        Minimum frequency of a pattern; rarer patterns are not returned.
 
     Examples
     --------

@@ -129,7 +129,7 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X : iterable of sequences
-            In any form that `fit` takes.
+            Sequences in any form that `fit` takes.
         constraints : dict, or one dict for each sequence, optional
             Constraints on the segmentation, as arguments of `Potentials.constrain`.
         """
@@ -166,9 +166,9 @@ class Predictor(OnlineModel):
         x : sequence
             One sequence, in any form that `fit` takes.
         *segments : (start, end, label)
-            Segments; of several the probability is that all of them are there.
+            Segments; for several, the probability that all of them are present.
         constraints : dict, optional
-            As in `predict`; the probability is conditional on them.
+            Constraints, as in `predict`; the probability is conditional on them.
 
         Examples
         --------
@@ -232,11 +232,11 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X : iterable of sequences
-            In any form that `fit` takes.
+            Sequences in any form that `fit` takes.
         scheme : str or None
             A tag scheme; None returns the states of the model.
         constraints : optional
-            As in `predict`.
+            Constraints, as in `predict`.
         """
         if scheme is None:
             return self._predict_states(X, constraints)
@@ -275,7 +275,7 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X, constraints
-            As in `predict`.
+            The sequences and constraints, as in `predict`.
         """
         states = self._known.structure.states
         return [
@@ -292,7 +292,8 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X, constraints
-            As in `predict`; probabilities are conditional on the constraints.
+            The sequences and constraints, as in `predict`; probabilities are conditional on the
+            constraints.
         n : int
             Maximum number of segmentations for each sequence.
 
@@ -338,7 +339,7 @@ class Predictor(OnlineModel):
         Parameters
         ----------
         X, constraints
-            As in `predict`.
+            The sequences and constraints, as in `predict`.
         n : int
             Number of samples for each sequence.
         seed : int, optional

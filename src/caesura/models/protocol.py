@@ -53,8 +53,8 @@ class Parameters:
         Parameters
         ----------
         sample_weight : bool, str or None
-            True: it does. False: it does not. A string: it does with what is given to it by this
-            name. None: it is an error if weights are given.
+            True: `fit` receives weights. False: it does not. A string: it receives those that are
+            passed under this name. None: it is an error if weights are passed.
         """
         from sklearn.utils.metadata_routing import MetadataRequest
 

@@ -56,16 +56,16 @@ class PrunedSemiCRF(Parameters):
     max_lost : float
         Maximum share of the labelled segments that may be pruned.
     folds : int
-        The training data is pruned by models that were fitted without it, on so many parts; the
-        threshold is chosen on the same predictions.
+        Number of parts of the training data. Each is pruned by a model that was fitted to the
+        others; the threshold is chosen on the same predictions.
     c2 : float
         Penalty ``c2 |w|^2``.
     max_iterations : int
-        Of L-BFGS.
+        Maximum number of iterations of L-BFGS.
     outside : str
         Label of text outside segments.
     tokeniser
-        How texts are cut into tokens.
+        How texts are split into tokens.
     random_state : int
         Seed for the parts.
 
@@ -74,15 +74,15 @@ class PrunedSemiCRF(Parameters):
     threshold_ : float
         Spans with a lower probability under the first model are pruned.
     lost_ : float
-        Share of the labelled segments that is below it, on data not fitted on.
+        Share of the labelled segments below the threshold, on held-out data.
     kept_ : float
-        Kept spans for each token of the training data.
+        Number of kept spans per token of the training data.
     labels_ : list of str
         Labels of segments.
     vocabulary_ : dict of str to int
         The attributes that were seen, and their numbers.
     weights_ : array
-        Of attributes by label, log-odds, labels and label transitions.
+        The weights of attributes by label, log-odds, labels and label transitions.
     first_ : SemiCRF
         The first model, fitted on all data.
 
@@ -319,7 +319,7 @@ class PrunedSemiCRF(Parameters):
         Parameters
         ----------
         X : iterable of sequences
-            In any form that `fit` takes.
+            Sequences in any form that `fit` takes.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class PrunedSemiCRF(Parameters):
         Parameters
         ----------
         X : iterable of sequences
-            In any form that `fit` takes.
+            Sequences in any form that `fit` takes.
 
         Returns
         -------

@@ -144,13 +144,13 @@ def state_rules(
     Parameters
     ----------
     rules : Rules
-        About the labels of segments.
+        The rules on the labels of segments.
     label_of : sequence of str
         The label of each state.
     joined : array of shape (Y, Y), optional
-        Which state continues the segment of which, where states are tags.
+        Where states are tags: whether the second state continues the segment of the first.
     name : str
-        What errors call the rules.
+        Name of the rules in error messages.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def state_rules(
 def nonempty_constraints(constraints: Constraints, X: Any = None) -> Constraints:
     """Return constraints, or None if they are empty; a dict can be iterated again.
 
-    A list of them is looked at only if it can be seen that there is one for each sequence of X.
+    A list with one dict for each sequence of X is checked; anything else is returned as it is.
 
     Examples
     --------
@@ -226,7 +226,8 @@ def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
 def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str) -> Rules:
     """Return constraints that a sequence of this length can satisfy, or raise.
 
-    Text outside is cut in one way only: where it is required, its tokens are allowed nothing else.
+    Outside text has a single segmentation: where it is required, only the outside label is allowed
+    on its tokens.
 
     Examples
     --------

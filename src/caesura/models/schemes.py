@@ -89,9 +89,9 @@ class TagSet:
     Parameters
     ----------
     states : sequence of str
-        Tags.
+        The tags.
     scheme : str
-        How they are written.
+        The tag scheme in which they are written.
     outside : str
         The label of text outside segments.
     """
@@ -151,7 +151,7 @@ class TagSet:
         marks : array of shape (T + 1,)
             FORCED and BARRED boundaries.
         name : str
-            What errors call the sequence.
+            Name of the sequence in error messages.
         """
         out: Bytes = allowed[:, self.label]  # the outside label is -1, the last column
         row = SCHEMES_BY_NAME[self.scheme.upper()]

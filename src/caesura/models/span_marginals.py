@@ -24,7 +24,7 @@ class PairMarginals:
     Parameters
     ----------
     row : SpanPosterior
-        What the kernels found.
+        The result of the kernels.
     labels : sequence of str
         The model's states.
 

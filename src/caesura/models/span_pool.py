@@ -77,7 +77,7 @@ def pooled(
     vocabulary : dict
         The number of each attribute.
     grow : bool
-        Whether new attributes get a number; else they are left out.
+        Whether new attributes are added; otherwise they are ignored.
     """
     rows: list[tuple[int, int, int]] = []
     chances: list[float] = []

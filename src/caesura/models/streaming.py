@@ -142,10 +142,10 @@ def first_block(data: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 class Witnesses:
-    """The sequences with new information about labels; all others are redundant.
+    """Sequences that are needed to determine states, tag scheme and longest segments.
 
-    States, the tag scheme and the longest segments depend on labels, their lengths and pairs of
-    neighbours only.
+    These depend only on labels, the lengths of segments and pairs of neighbours, so all other
+    sequences are redundant.
     """
 
     def __init__(self, outside: str) -> None:

@@ -30,13 +30,13 @@ def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None
     Parameters
     ----------
     p : Potentials
-        Of a chain.
+        The potentials of a chain.
     tags : TagSet
         The decoding of its labels into segments.
     rules : Rules
-        All that answers must keep, checked.
+        The checked rules that answers must satisfy.
     name : str
-        What errors call the rules.
+        Name of the rules in error messages.
     """
     with naming_constraint(name):
         known = Partial(
@@ -62,13 +62,13 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
     Parameters
     ----------
     p : Potentials
-        Of a chain.
+        The potentials of a chain.
     tags : TagSet
         The decoding of its labels into segments.
     rules : Rules
-        Of which at_most_once, exactly_once, ordered and forbidden are looked at.
+        The rules, of which at_most_once, exactly_once, ordered and forbidden are used.
     name : str
-        What errors call the rules.
+        Name of the rules in error messages.
     """
     held = p.parts.constraints
     asked, held.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)

@@ -16,7 +16,7 @@ __all__ = ["choose", "look_at"]
 def choose(*given: Any) -> tuple[str, list[Any]]:
     """Return the name of a tokeniser, and the data without loss of items.
 
-    Lists and corpora are looked at as a whole; of a generator, the first sequences decide.
+    Lists and corpora are read completely; of a generator, only the first sequences are considered.
 
     Examples
     --------

@@ -106,7 +106,7 @@ def warn_of_gap(model: Model, training: Training, result: Result, delta: float) 
 
 
 def warn_of_splits(model: Any, X: Any, targets: Sequence[Target]) -> None:
-    """Warn if the best segmentations of training sequences divide what the labels join.
+    """Warn if the best segmentations of training sequences split gold segments.
 
     The Hamming loss counts wrong tokens: two segments in place of one of the same label cost
     nothing, and may have the same score.
