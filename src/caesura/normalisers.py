@@ -318,7 +318,7 @@ def normaliser(chosen: str | Normaliser, argument: str = "normaliser") -> Normal
     chosen : str or callable
         One of `NORMALISERS`, or a function from the text of a segment to its value.
     argument : str
-        What errors call it.
+        Name of the argument, for error messages.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
     Returns
     -------
     int
-        How many are in it.
+        Number of predictions written.
     """
     count = 0
 

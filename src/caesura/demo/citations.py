@@ -55,7 +55,7 @@ def citations(
     styles : sequence of str, optional
         Some of `STYLES`; all of them if not given. They take turns.
     noise : float
-        How much goes wrong: 0 is nothing, 1 is as on the web.
+        Rate of errors: 0 for none, 1 as in references on the web.
     of : sequence of Record, optional
         The publications; all of `RECORDS` if not given.
 

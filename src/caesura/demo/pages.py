@@ -34,7 +34,7 @@ def write_pages(folder: str | os.PathLike[str]) -> list[Path]:
     Parameters
     ----------
     folder : path
-        It is made where there is none.
+        Created if it does not exist.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Items that workers died of."""
+"""Items whose processing killed a worker."""
 
 from __future__ import annotations
 

@@ -46,11 +46,11 @@ def best_without(
     Parameters
     ----------
     p : Potentials
-        Their labels are the states of a model.
+        Potentials whose labels are the states of a model.
     path : list of Segment
         The best segmentation over states, with which answers are compared.
     segments : list of (start, end, label number)
-        Sorted and disjoint, as the reading says them.
+        Labelled segments, with the label numbers of the reading; sorted and disjoint.
     reading : Reading
         The decoding of states into segments.
     """
@@ -86,13 +86,13 @@ def n_best_spelled(
     Parameters
     ----------
     listed : list of Potentials
-        Of chains: all segments have the length 1, and labels are tags.
+        The potentials of chains: all segments have the length 1, and labels are tags.
     reading : Reading
         The decoding of tags into segments; the labels of answers are its numbers.
     n : int
-        The maximum number.
+        Maximum number of answers.
     n_threads : int, optional
-        All cores if not given.
+        Number of threads, all cores by default.
     """
     problems = problems_of(listed)
     return called(_kernels.n_best_spelled, problems, reading, n, 0, threads_of(n_threads))

@@ -42,15 +42,16 @@ def beam_search(
     length : int
         Number of tokens, T.
     bounds : sequence of int
-        Longest segment of each label.
+        Maximum segment length of each label.
     score : callable
-        The score of a segmentation of the first tokens; that of a whole one includes its end.
+        Function that returns the score of a segmentation of the first tokens; that of a complete
+        one includes the end score.
     k : int or None
-        Size of the agenda; None for no limit.
+        Beam size; None for no limit.
     depth : int or None
-        Candidates whose last segments are the same, so many of them and at least one, are alike for
-        all that comes later: only the best of them is kept.  None: features see everything, and no
-        two are alike.
+        Number of last segments (at least one) on which later scores depend: of candidates that
+        agree in them, only the best is kept.  None: later scores depend on all segments, and no
+        candidates are merged.
 
     Returns
     -------

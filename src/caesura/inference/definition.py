@@ -88,9 +88,9 @@ class Model:
     length, n_labels : int
         T and Y.
     potentials, edges, patterns : lists
-        In the order of adding; `scored` is all of them.
+        In the order of adding; `scored` contains all of them.
     histories : set of History
-        The labels that they look at.
+        The label histories on which they depend.
     depth : int
         Number of labels, including its own, that a segment's score can depend on; at least 2.
     """

@@ -40,7 +40,7 @@ class Overlapping:
     Parameters
     ----------
     p : Potentials
-        Without bounds, constraints and label histories.
+        Potentials without bounds, constraints and label histories.
     plus : function of two arrays
         ``np.logaddexp`` for sums, ``np.maximum`` for the best score.
 
@@ -51,13 +51,13 @@ class Overlapping:
     alpha, alpha_hat, alpha_open, beta, beta_open : arrays of shape (n + 2, Y)
         Rows are positions; rows that the paper does not define are ``-inf``.
     theta : dict from (start, end) to array of shape (Y,)
-        Made for the pairs with ``A(end - 1) < start`` only.
+        Computed for the pairs with ``A(end - 1) < start`` only.
     terms : list
-        How many terms were summed directly into ``alpha[i]``.
+        Number of terms summed directly into ``alpha[i]``.
     touched : int
-        How often the two passes read a potential.
+        Number of times that the two passes read a potential.
     log_partition, log_partition_backward : float
-        The same number, by the two passes.
+        Computed by the forward and by the backward pass; equal.
     """
 
     def __init__(self, p: Potentials, plus: Plus = np.logaddexp) -> None:

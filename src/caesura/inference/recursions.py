@@ -76,11 +76,11 @@ class Automaton:
     Parameters
     ----------
     models : Model
-        With more than one, the histories of all of them are told apart; only the rules of the first
-        count.
+        With more than one, the histories of all of them are distinguished; only the first model's
+        constraints apply.
     whole_patterns : bool
-        Whether a whole pattern is a state.  Then a state says by itself which patterns end in it;
-        without, a state and the label before it do.
+        Whether a whole pattern is a state.  If so, the state alone determines which patterns end
+        in it; otherwise the state and the previous label do.
     """
 
     initial: State
@@ -145,14 +145,15 @@ class Lattice:
     p : Potentials
         The potentials.
     others : Potentials
-        More, whose label histories the states tell apart too, so that `expected` can score them.
+        Further potentials, whose label histories the states also distinguish, so that `expected`
+        can score them.
     whole_patterns : bool
         See `Automaton`.
 
     Attributes
     ----------
     arcs : list of Arc
-        By start.
+        The arcs, by their start.
     alpha, beta : dicts from (boundary, state) to float
     log_partition : float
     """

@@ -75,7 +75,7 @@ class SpanGraph:
     start, end : arrays of shape (Y,), optional
         Score of the label of a path's first span and of its last.
     rule : {"adjacent", "filtered"}
-        Which span may follow which, see the module's description.
+        The rule that determines which span may follow which; see the description of the module.
     arcs : array of shape (m, 2), optional
         Pairs of spans, by position, whose arc has a score of its own.  The rule must allow them.
     arc_scores : array of shape (m,), optional
@@ -87,8 +87,9 @@ class SpanGraph:
     O(n + K Y + S Y^2), whatever the number of arcs that the rule implies.  Arcs with a score of
     their own cost the number of predecessors of the spans they lead to.
 
-    The scores of word bigrams with the beginning and the end of a sentence belong to the spans that
-    stand there: under both rules a span is either always or never the first of its path.
+    The scores of word bigrams with the beginning and the end of a sentence are added to the scores
+    of the first and last spans: under both rules a span is either always or never the first of its
+    path.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class SpanGraphs:
     start, end : arrays of shape (Y,), optional
         Score of the label of a path's first span and of its last.
     rule : {"adjacent", "filtered"}
-        Which span may follow which, see `caesura.inference.span_graph`.
+        The rule that determines which span may follow which; see `caesura.inference.span_graph`.
     n_threads : int, optional
         Number of threads, all cores by default.  Results do not depend on it.
 

@@ -49,11 +49,11 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
     Parameters
     ----------
     path : path
-        Where to.
+        The file to write.
     run : mapping
-        Numbers, strings, None, arrays, states, and tuples of them, by name.
+        The values to store: numbers, strings, None, arrays, states, and tuples of them, by name.
     settings : mapping
-        Numbers, strings and arrays: what must be equal for going on to make sense.
+        Numbers, strings and arrays that must be equal when the run is resumed.
 
     Examples
     --------
@@ -75,11 +75,11 @@ def check_room(path: Path, state: Any, further: int = 0) -> None:
     Parameters
     ----------
     path : path
-        Where to.
+        The file to write.
     state : tuple
         The state of the optimiser at the start.
     further : int
-        Bytes that the state will grow by.
+        Number of bytes by which the state will grow.
 
     Examples
     --------
@@ -110,14 +110,14 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     path : path
-        As written by `write`.
+        A file that `write` has written.
     settings : mapping
         The settings of the run to resume.
 
     Returns
     -------
     dict
-        What was written.
+        The stored values by name.
 
     Examples
     --------

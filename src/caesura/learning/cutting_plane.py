@@ -81,7 +81,7 @@ class CutState(NamedTuple):
 class CuttingPlane:
     """Minimise ``c2 |w|^2 + sum of hinge losses`` by cutting planes (Joachims et al. 2009).
 
-    Needs the package quadprog, which ``pip install caesura[margin]`` brings.
+    Needs the package quadprog; install it with ``pip install 'caesura[margin]'``.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class CuttingPlane:
     delta : float
         Stop when the gap to the lower bound is below this share of the objective.
     max_iterations : int
-        Evaluations of the whole corpus.
+        Maximum number of evaluations of the whole corpus.
     period, seed, n_threads
-        Not used: for the same interface as other optimisers.
+        Ignored; present for a common interface.
 
     Examples
     --------

@@ -103,15 +103,15 @@ class ExponentiatedGradient:
     c2 : float or array-like
         Penalty, for all parameters or for each; above 0.
     log : bool
-        Whether the loss is the negative log-likelihood, and not that of a margin.
+        Whether the loss is the negative log-likelihood instead of a max-margin loss.
     delta : float
         Stop when the gap to the dual is below this share of the objective.
     max_iterations : int
-        Passes.
+        Maximum number of passes.
     seed : int
-        Of the order of sequences.
+        Seed for the order of sequences.
     period, n_threads
-        Not used: for the same interface as other optimisers.
+        Ignored; present for a common interface.
 
     Notes
     -----

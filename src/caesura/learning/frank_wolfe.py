@@ -33,8 +33,8 @@ class FrankWolfe(Perceptron):
     max_iterations : int
         Maximum number of passes.
     **settings
-        As for `Perceptron`.  It always starts from zero, since not every weight vector is that of
-        a point of the dual; what is found does not depend on the start.
+        The settings of `Perceptron`.  Training always starts from zero, since not every weight
+        vector belongs to a point of the dual; the result does not depend on the start.
 
     Examples
     --------

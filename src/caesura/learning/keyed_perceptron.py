@@ -71,9 +71,9 @@ class AgendaPerceptron:
     objective : AgendaObjective
         The sequences.
     max_iterations : int
-        Passes.
+        Maximum number of passes.
     seed : int
-        Of the order of sequences, which is new in each pass.
+        Seed for the order of sequences, which is new in each pass.
 
     Examples
     --------

@@ -102,15 +102,15 @@ class LBFGS:
     max_iterations : int, optional
         Stop after this many; no limit by default.
     max_search : int
-        Evaluations in one search.
+        Maximum number of evaluations in one line search.
     n_threads : int, optional
         Number of threads, all cores by default.  Results do not depend on it.
     draft : callable, optional
         A cheaper objective to begin with: the same in single precision.
     draft_delta : float
-        The draft is left for the objective itself when three iterations lower it by less than this
-        on average, relatively, or by less than single precision can resolve, or when it converges
-        or fails.
+        The objective replaces the draft when three iterations lower the draft by less than this on
+        average, relatively, or by less than single precision can resolve, or when it converges or
+        fails.
         The weights and the pairs are kept; convergence is checked again.
 
     Examples

@@ -43,13 +43,14 @@ def search(
     Parameters
     ----------
     at : callable
-        Evaluates the point at a step.
+        Function that evaluates the point at a step.
     objective, slope : float
-        At step 0.
+        Their values at step 0.
     step : float
-        What to try first.
+        The first step size to try.
     most : int
-        Evaluations; then the lowest point so far is returned, if it is lower than the start.
+        Maximum number of evaluations; then the lowest point so far is returned, if it is lower than
+        the start.
     """
     low = (0.0, objective, slope)
     high: tuple[float, float, float] | None = None

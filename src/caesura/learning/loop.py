@@ -97,7 +97,7 @@ def minimise(
     Parameters
     ----------
     optimiser : LBFGS, SGD or AdaGrad
-        With its objective and its settings.
+        The optimiser, with its objective and settings.
     w0 : array-like
         Weights to start from.
     callback : callable, optional
@@ -106,18 +106,18 @@ def minimise(
         Scores weights on development data after each iteration; higher is better.  The best weights
         are returned, the last of them where several are equally good.
     standard_error : callable, optional
-        Of a score: how far it may be off by chance.  Weights whose score is that near to the best
-        one count as equally good.
+        Function from a score to its standard error.  Weights whose score is within this distance of
+        the best one count as equally good.
     patience : int, optional
         Number of iterations without a better score after which the run stops; by default none.
     checkpoint : path, optional
         File to resume from if it exists, and to write every `save_every` iterations, at the end,
         and when interrupted from the keyboard.
     save_every : int
-        Iterations between two writings.
+        Number of iterations between two checkpoints.
     about : mapping, optional
-        What else the run depends on, such as a checksum of the data; kept in the checkpoint, and
-        compared when it is read.
+        Other values on which the run depends, such as a checksum of the data; stored in the
+        checkpoint, and compared when it is read.
     keep_interrupted : bool
         Whether an interruption from the keyboard ends the run with the weights so far, and a
         warning. It is raised nevertheless before the end of the first iteration, and if there is a

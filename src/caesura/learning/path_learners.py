@@ -126,7 +126,8 @@ class Perceptron:
     seed : int
         Seed of the order of sequences.
     n_threads : int, optional
-        For what measures the weights of now; steps follow each other.
+        Number of threads for evaluations of the current weights; the steps themselves are
+        sequential.
 
     Notes
     -----
@@ -248,13 +249,13 @@ class PassiveAggressive(Perceptron):
     objective : PathObjective
         The sequences.
     pa_type : {0, 1, 2}
-        Steps of any length, of at most `c`, or damped by ``1 / (2 c)``.
+        0: steps of any length; 1: steps of at most `c`; 2: steps damped by ``1 / (2 c)``.
     c : float
-        How far one sequence may move the weights.
+        Bound on the step for one sequence.
     error_sensitive : bool
         Whether the margin without a loss is ``sqrt(wrong tokens)``, or else 1.
     **settings
-        As for `Perceptron`.
+        The settings of `Perceptron`.
 
     Examples
     --------
@@ -294,11 +295,11 @@ class AROW(Perceptron):
     objective : PathObjective
         The sequences.
     variance : float
-        Of each weight, to begin with: how fast it moves.
+        Initial variance of each weight: a larger one means larger steps.
     r : float
-        How much one sequence is distrusted: larger values make steps and variances change less.
+        Regularisation: larger values make steps smaller, and variances fall more slowly.
     **settings
-        As for `Perceptron`.
+        The settings of `Perceptron`.
 
     Examples
     --------

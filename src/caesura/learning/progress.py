@@ -50,7 +50,7 @@ class StatusLine:
         Whether to show anything. Where not given, only if stderr is a terminal; in the program,
         also elsewhere if it takes longer than two seconds.
     transient : bool
-        Whether the line goes away at the end.
+        Whether the line is removed at the end.
 
     Examples
     --------
@@ -136,13 +136,13 @@ class Stage(StatusLine):
     Parameters
     ----------
     name : str
-        The stage, as "features".
+        Name of the stage, for example "features".
     total : int, optional
-        How many there are.
+        Total number of items.
     show : bool, optional
-        As in `StatusLine`.
+        Whether to show the line, as in `StatusLine`.
     what : str
-        What is counted.
+        Name of the items that are counted.
 
     Examples
     --------
@@ -193,9 +193,9 @@ class ProgressLine:
     show : bool, optional
         Whether to show anything, as in `StatusLine`.
     max_iterations : int, optional
-        Of the optimiser; with it the time left is bounded.
+        Maximum number of iterations of the optimiser; with it the time left is bounded.
     title : str
-        What is shown first: which part of a longer work this is.
+        The text at the start of the line, such as the part of a longer task.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class ProgressLine:
         Parameters
         ----------
         width : int, optional
-            Characters that there is room for; the first part is there even if it is longer.
+            Maximum number of characters; the first part is shown even if it is longer.
         """
         parts = [self.title] if self.title else []
         parts += [self._part] if self._part else []

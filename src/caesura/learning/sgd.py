@@ -91,19 +91,20 @@ class SGD:
     rate : float, optional
         Learning rate; by default the best of several on a sample of 1000 sequences.
     batch_size : int
-        Sequences in a batch.
+        Number of sequences in a batch.
     average : bool
         Use the average of the weights over the batches, the last ones weighing most.
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` epochs.
     max_iterations : int
-        Epochs.
+        Maximum number of epochs.
     seed : int
-        Of the order of sequences.
+        Seed for the order of sequences.
     n_threads : int, optional
         Number of threads, all cores by default.  Results do not depend on it.
     total : int, optional
-        The N of the penalties: sequences in all, where the objective has only some of them.
+        The N of the penalties: the number of all sequences, if the objective contains only some of
+        them.
 
     Examples
     --------
@@ -324,7 +325,7 @@ class AdaGrad(SGD):
     Parameters
     ----------
     objective : BatchObjective
-        As for `SGD`.
+        The objective, as for `SGD`.
     c1, c2 : float or array-like
         Penalties.  They are proximal: after the step along the gradient, with the learning rate
         ``speed`` of a weight, ``w = soft(w, speed * c1) / (1 + 2 * speed * c2)``, both times the
@@ -332,11 +333,13 @@ class AdaGrad(SGD):
         `c1` moves weights to exactly zero, but a weight that the next batch pushes away is not
         zero at the end: OWL-QN finds more zeros.
     rate : float, optional
-        What the first step moves a weight by; None: the best of several, as for `SGD`.
+        The distance by which the first step moves a weight; None chooses the best of several, as
+        for `SGD`.
     average : bool, optional
-        As for `SGD`; by default only without `c1`, since an average is hardly ever zero.
+        Whether weights are averaged, as for `SGD`; by default only without `c1`, since an average
+        is hardly ever zero.
     **settings
-        As for `SGD`.
+        The settings of `SGD`.
 
     Examples
     --------

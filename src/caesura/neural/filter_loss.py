@@ -89,7 +89,8 @@ def filter_loss(
     """Return -sum log p(label) over gold spans - null_weight * sum log p(null) over others, (B,).
 
     Where a sequence is labelled in part, the others may have some labels instead of null:
-    `possible` of shape (B, T, K, Y) says which, and p(null) is then the sum of what they may be.
+    `possible` of shape (B, T, K, Y) says which, and p(null) is then the summed probability of null
+    and the allowed labels.
 
     Examples
     --------

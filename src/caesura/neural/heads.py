@@ -42,7 +42,7 @@ SCHEME = "BIOES"  # tags mark the ends of segments, so a segment's probability i
 
 
 class Head(nn.Module):
-    """Base class of heads, which holds the labels; outside is the first."""
+    """Base class of heads, which stores the labels; index 0 is outside."""
 
     def __init__(self, labels: Sequence[str], outside: str) -> None:
         super().__init__()

@@ -236,9 +236,9 @@ def best_means(
 ) -> list[Found]:
     """Return the path of each sequence with the highest mean score per span.
 
-    Dinkelbach's method: the largest score less ``mean`` for each span is 0 exactly at the best
-    mean, and the path that attains it elsewhere has a better mean.  Every step finds another path
-    of some sequence, so it ends.
+    Dinkelbach's method: the maximum of ``score - mean * number of spans`` is 0 exactly at the best
+    mean; elsewhere the path that attains it has a better mean.  Each step raises the mean of some
+    sequence to that of another path, so the method terminates.
     """
     mean = np.zeros(len(lengths))
     best: list[Found] = []

@@ -169,7 +169,7 @@ class OverlappingSemiCRFLayer(SegmentalLayer):
     order : int
         Number of previous labels that the score of a label depends on.
     max_length : int, or one int or None per label, optional
-        Longest segment, where there is one.
+        Maximum segment length; None for no bound.
     **options
         See `SegmentalLayer`.
 

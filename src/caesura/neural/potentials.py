@@ -89,10 +89,11 @@ def _clear_outside(spans: Any) -> None:
 
 
 def best_distinct(p: Potentials, n: int, outside: str) -> list[tuple[list[Segment], float]]:
-    """Return up to n distinct lists of segments with probabilities, merging cuts of outside text.
+    """Return up to n distinct lists of segments with their probabilities.
 
-    They are the first different ones among the best segmentations.  The probability of a list is
-    that of all segmentations which say it.
+    Segmentations that differ only in how outside text is divided are merged: the lists are the
+    first distinct ones among the best segmentations, and the probability of a list is that of all
+    segmentations with these segments.
     """
     asked = n
     while True:

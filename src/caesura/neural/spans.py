@@ -1,7 +1,7 @@
 """Span representations from token vectors: states (B, T, H) -> (B, T, K, H).
 
-Entry [b, t, k] stands for the span [t, t + k + 1).  Spans that reach beyond the last token have
-some value; whoever reads them knows the lengths.
+Entry [b, t, k] stands for the span [t, t + k + 1).  The values of spans that reach
+beyond the last token are undefined; callers must check the lengths.
 """
 
 from __future__ import annotations

@@ -97,22 +97,23 @@ def store_entities(
     ----------
     connection
         A connection of DuckDB or sqlite3 without an open transaction.  Everything is written in one
-        transaction.  Tables that this function has not made are never written to.
+        transaction.  Tables that this function did not create are never written to.
     schema : Schema
-        Which fields make which tables; all other labels of the model are columns of the entities.
+        The tables and their fields; all other labels of the model are columns of the entities.
     linker : Linker
         A fitted linker.
     model : SemiCRF or ChainCRF
         The model.
     texts : iterable of str
-        One mention each.  A text that is stored already is left out.
+        One mention each.  A text that is stored already is skipped.
     n : int
         Number of segmentations considered for each text; see `Linker.read`.
 
     Notes
     -----
-    Identifiers of entities and mentions stay; those of authors and the like are given anew, since
-    canonical values follow the mentions.  All entities are held in memory meanwhile.
+    Identifiers of entities and mentions are stable; those of authors and similar tables are
+    reassigned, since canonical values follow the mentions.  All entities are held in memory during
+    the call.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors of databases, explained: closed, damaged, locked, read-only, full, or no database."""
+"""Errors of databases, explained: closed, damaged, locked, read-only, full, or not a database."""
 
 from __future__ import annotations
 

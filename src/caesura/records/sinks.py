@@ -115,7 +115,7 @@ MARK_COLUMNS: tuple[Column, ...] = (
 class Sink(Protocol):
     """The interface of load targets.
 
-    Whoever writes another one provides these methods; errors are `InvalidInput`.
+    Classes for further databases implement these methods; errors are `InvalidInput`.
     """
 
     def begin(self, table: Table) -> None:

@@ -31,7 +31,7 @@ def split_records(text: str, by: Split = "auto") -> list[str]:
         One record or several.
     by : {"auto", "lines", "paragraphs", "none"} or callable
         ``auto`` splits lists whose items are numbered one after the other (``[1]``, ``(1)``, ``1.``
-        or ``1)``), or have bullets, and takes the numbers and bullets away; all else is one record.
+        or ``1)``) or have bullets, and removes the numbers or bullets; other text is one record.
         ``lines`` and ``paragraphs`` split at line ends and blank lines, ``none`` never. A function
         gets the string and returns the records.
 

@@ -91,7 +91,7 @@ def parts_of(
     Parameters
     ----------
     ps : list of Potentials
-        Their scores are changed and restored: no one else may use them meanwhile.
+        Their scores are changed and restored, so they must not be used elsewhere during the call.
     listed : for each, some of its segmentations
         Values of several segments are taken from them; others count as not listed.
     labels : sequence of str

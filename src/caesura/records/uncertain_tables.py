@@ -107,7 +107,7 @@ def store_uncertain(
     ----------
     database : str, path, or an open connection of DuckDB or SQLite
         A file whose name ends in .duckdb or .ddb is one of DuckDB, .sqlite, .sqlite3 or .db one of
-        SQLite; it is made where there is none.
+        SQLite; created if it does not exist.
     name : str
         What the names of the tables and views begin with.
     records : iterable of UncertainRecord

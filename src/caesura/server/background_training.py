@@ -36,10 +36,10 @@ class Teacher:
     project : Project
         The texts.
     model : model, optional
-        A fitted model to begin with; it suggests until one that learns here is better on the texts
-        that are held out.
+        A fitted model to begin with, used for suggestions until a model trained on this project
+        scores higher on the held-out texts.
     every : int
-        Number of newly labelled texts after which a model is learnt.
+        Number of newly labelled texts after which a model is trained.
     """
 
     def __init__(self, project: Project, model: Any = None, every: int = 5) -> None:
