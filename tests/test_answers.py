@@ -113,7 +113,7 @@ def test_constraints_can_be_too_many(model: Any) -> None:
 @pytest.mark.parametrize(
     ("constraints", "text"),
     [
-        ([{}], "constraints: got 1 of them for 2 sequences"),
+        ([{}], "constraints: got 1 dict for 2 sequences"),
         ([{}, None], "constraints[1]: got None, expected a dict"),
         ([{}, {"require": []}], "constraints[1]: got 'require', expected one of required,"),
         ([{}, {"required": [(0, 9, "town")]}], "constraints[1]"),
@@ -248,10 +248,14 @@ def test_a_precision_is_not_promised_under_constraints(model: Any) -> None:
     rules = {"at_most_once": ["town"]}
     try:
         model.calibrate(X_HELD, Y_HELD)
-        with pytest.raises(InvalidInput, match=r"constraints: got some .* pass a threshold"):
+        with pytest.raises(
+            InvalidInput, match=r"constraints: cannot be combined .* pass a threshold"
+        ):
             model.predict_confident(X_HELD, precision=0.95, constraints=rules)
         each = [{}, rules, *[{}] * (len(X_HELD) - 2)]
-        with pytest.raises(InvalidInput, match=r"constraints\[1\]: got some with precision"):
+        with pytest.raises(
+            InvalidInput, match=r"constraints\[1\]: cannot be combined with precision"
+        ):
             model.predict_confident(X_HELD, precision=0.95, constraints=each)
         some = model.predict_confident(X_HELD, threshold=0.5, constraints=each)
         known = [{one.calibrated for one in answer} for answer in some]

@@ -217,10 +217,12 @@ def test_what_is_wrong(address_model: Path, tmp_path: Path) -> None:
 
     assert "--part-size: got '3.0', expected --executor" in wrong("--part-size", 3)
     assert "--part-size: got -1.0, expected a number of megabytes" in wrong(*two, "--part-size", -1)
-    assert "--known: got --executor" in wrong(*two, "--known", "town=a.b")
+    assert "--known: cannot be combined with --executor" in wrong(*two, "--known", "town=a.b")
     assert "got the standard input" in wrong(*two, where="-")
     assert "INPUT: got '" in wrong(*two, where=tmp_path / "none*")
-    assert "--parts-folder: got none" in wrong(*two, to="postgresql://me@localhost/none")
+    assert "is a URL, so there is no default folder" in wrong(
+        *two, to="postgresql://me@localhost/none"
+    )
     assert "1 of 1 file failed: " in wrong(*two, where=tmp_path / "none.txt")
     write(tmp_path / "other.txt", texts(5, seed=1))
     every = tmp_path / "*.txt"

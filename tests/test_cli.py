@@ -280,7 +280,7 @@ def test_train_near_keeps_what_new_data_does_not_have(folder: Path, tmp_path: Pa
     good("train", few, "-o", tmp_path / "near", *options, "--near")
     far, near = (good("evaluate", dev, tmp_path / name, "--json").json for name in ("far", "near"))
     assert far["micro"]["f1"] < near["micro"]["f1"]
-    assert "--near: got no --warm-start" in bad("train", few, "-o", tmp_path / "m", "--near")
+    assert "--near: needs a model" in bad("train", few, "-o", tmp_path / "m", "--near")
 
 
 # -- segment -------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ def test_segment_probabilities_and_n_best(folder: Path) -> None:
     assert "cannot hold several answers" in wrong
     for form in ("text", "html"):
         ran = good("segment", folder / "model", "-n", 3, "-p", "-t", form, stdin=line + "\n")
-        assert f"with --n-best, {form} has that of each answer" in ran.err
+        assert f"with --n-best, {form} has only the probability of each answer" in ran.err
 
 
 def test_segment_shows_text_on_a_page_as_it_was_written(folder: Path) -> None:
@@ -494,7 +494,7 @@ def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
     assert "fewer lines" in bad(*arguments, stdin=lines + lines)
     assert "more lines" in bad(*arguments, stdin="7 Park Lane\n")
     each.write_text('{"sometimes": 1}\n')
-    assert "rules.jsonl, line 1: got 'sometimes'" in bad(*arguments, stdin="7 Park Lane\n")
+    assert "rules.jsonl, line 1: got the rule 'sometimes'" in bad(*arguments, stdin="7 Park Lane\n")
     each.write_text('{"required": [[0, 1, "number"]]}\n{"required": [[0, 9, "number"]]}\n')
     assert "sequence 2" in bad(*arguments, stdin=lines)
     ran = good(*arguments, "--skip-errors", stdin=lines)

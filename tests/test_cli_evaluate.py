@@ -211,7 +211,7 @@ def test_skipped_sequences_are_left_out_on_both_sides(tmp_path: Path) -> None:
     ran = good("evaluate", *files, "--skip-errors", "--json")
     assert ran.json["sequences"] == 2
     assert ran.json["micro"]["correct"] == 1
-    assert "left out on all sides, because one side cannot be read: 1" in ran.err
+    assert "skipped 1 sequence that cannot be read in one of the files" in ran.err
     damaged = written(tmp_path / "damaged.conll", GOLD.replace("Oslo B-LOC", "Oslo I-LOC"))
     ran = good("evaluate", damaged, files[1], "--skip-errors", "--json")
     assert (ran.json["sequences"], ran.json["micro"]["correct"]) == (1, 0)
@@ -231,7 +231,7 @@ def test_nothing_is_left_on_both_sides(tmp_path: Path) -> None:
     two = write_lines(tmp_path / "two.jsonl", [3, lines[1]])
     ran = run("evaluate", one, two, "--skip-errors")
     assert ran.code == 1
-    assert "got no sequence that can be read on all sides" in ran.err
+    assert "got no sequence that can be read in all files" in ran.err
 
 
 # -- pictures ------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ def test_learning_curve_for_people_and_as_a_picture(folder: Path, tmp_path: Path
         "learning-curve", folder / "train.jsonl", "--sizes", "99"
     )
     wrong = bad("learning-curve", folder / "train.jsonl", "--models", "x")
-    assert "some of semi, chain and neural" in wrong
+    assert "semi, chain or neural, separated by commas" in wrong
 
 
 # -- parts ---------------------------------------------------------------------------------------

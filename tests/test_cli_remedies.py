@@ -165,7 +165,7 @@ def test_the_outside_bias_is_an_option_of_evaluate(folder: Path) -> None:
     less = good("evaluate", model, dev, "--json", "--outside-bias", 20).json["micro"]["predicted"]
     assert less < own
     said = bad("evaluate", dev, dev, "--outside-bias", 1, code=2)
-    assert "got no model, expected one" in said
+    assert "needs a model; give one" in said
 
 
 # -- load and segment ------------------------------------------------------------------------------

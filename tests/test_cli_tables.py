@@ -201,7 +201,9 @@ def test_train_takes_several_files(folder: Path, tmp_path: Path) -> None:
     assert model.err.count("text: title") == 2
     streamed = ["--learner", "sgd", "--stream", "--max-iterations", 2]
     good("train", first, second, "-o", tmp_path / "m", "-q", *streamed)
-    assert "got - twice" in bad("train", "-", "-", "-o", tmp_path / "m", stdin="")
+    assert "got - (the standard input) twice" in bad(
+        "train", "-", "-", "-o", tmp_path / "m", stdin=""
+    )
     rules = tmp_path / "rules.toml"
     rules.write_text('[constraints]\nat_most_once = ["brand"]\n')
     twice = put(tmp_path / "c.csv", [{"title": "A1 B2", "brand": "A1 | B2"}], ["title", "brand"])
@@ -371,7 +373,7 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     options = ["-o", tmp_path / "m", "--c2", 0.1, "-q"]
     count = len(table(path))
     ran = good("train", folder / "train.csv", "--also", path, *options)
-    assert f"no row is marked in the column checked, so all {count} are taken" in ran.err
+    assert f"no row is marked in the column checked, so all {count} are used" in ran.err
     found = caesura.load(tmp_path / "m").extract(["Motorola Edge Ultra 1 TB Violet"])[0]
     assert {label: value.text for label, value in found.fields} == CORRECT
     corrected(path, checked="x")
@@ -408,7 +410,7 @@ def test_a_table_of_doubtful_rows_without_marks_is_warned_of(folder: Path, tmp_p
     path.write_text(path.read_text("utf-8").replace(",checked,", ",remark,", 1), "utf-8")
     options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
     said = good("train", folder / "train.csv", "--also", path, *options).err
-    assert f"all {count} rows are taken, as there is no column checked; add one" in said
+    assert f"all {count} rows are used, as there is no column checked; to use only some" in said
 
 
 def test_a_label_of_the_review_file_must_not_be_missing(folder: Path, tmp_path: Path) -> None:

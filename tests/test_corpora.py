@@ -118,7 +118,7 @@ def test_schemes_by_hand(tags: str, scheme: str) -> None:
 @pytest.mark.parametrize(
     ("tags", "text"),
     [
-        ("B-X I-X Y", "tags: got 'B-X' (line 1) and 'Y' (line 3), expected one scheme"),
+        ("B-X I-X Y", "tags: got 'B-X' (line 1) and 'Y' (line 3), expected tags of one scheme"),
         ("B-X U-X S-X", "tags: got the letters B, S, U, as in 'B-X' (line 1), expected those of"),
         ("E C", "tags: got the letters C, E, as in 'E' (line 1)"),
     ],
@@ -249,7 +249,7 @@ def test_errors_name_file_and_line(tmp_path: Path, content: str, options: Any, t
 
 def test_mixed_schemes_name_file_and_lines(tmp_path: Path) -> None:
     path = put(tmp_path, "a B-X\n\nb Y\n")
-    with refused(f"{path}: tags: got 'B-X' (line 1) and 'Y' (line 3), expected one scheme"):
+    with refused(f"{path}: tags: got 'B-X' (line 1) and 'Y' (line 3), expected tags of one scheme"):
         read_conll(path)
     first, _ = read_conll(path, scheme="plain")
     assert first.segments == ((0, 1, "B-X"),)
@@ -319,9 +319,9 @@ A = Document(("a",), columns={"p": ("x",)}, segments=(Segment(0, 1, "X"),))
     ("drawn", "options", "text"),
     [
         ([A, Document(())], {}, "documents[1].tokens: got none, expected at least one"),
-        ([A, Document(("a",), segments=())], {}, "documents[1].columns: got no 'p', expected what"),
+        ([A, Document(("a",), segments=())], {}, "documents[1].columns: got no 'p', expected this"),
         ([A, Document(("a",), columns={"p": ["x"]})], {}, "documents[1].segments: got None, exp"),
-        ([Document(("a",)), A], {}, "documents[1].segments: got some, expected None"),
+        ([Document(("a",)), A], {}, "documents[1].segments: got a list, expected None"),
         ([A], {"columns": ["q"]}, "documents[0].columns: got no 'q', expected"),
         ([A], {"columns": ["tag"]}, "documents[0].columns: got 'tag', expected a name without"),
         ([A], {"columns": ["p q"]}, "documents[0].columns: got 'p q', expected a name without"),
@@ -459,7 +459,9 @@ def test_text_form_keeps_offsets(tmp_path: Path) -> None:
     first, second = read_jsonl(tmp_path / "a")
     assert same(first, labelled)
     assert same(second, document)
-    with refused("documents[0].text: got None, expected one; write them with form='tokens'"):
+    with refused(
+        "documents[0].text: got None, expected a text with offsets; write them with form='tokens'"
+    ):
         write_jsonl(tmp_path / "a", [Document(("a",))], form="text")
 
 
@@ -516,7 +518,7 @@ def test_standard_input_and_output(
     assert next(documents).tokens == ("a",)
     with refused("standard input, line 2: invalid JSON"):
         next(documents)
-    with refused("standard input: got a second reading, expected one; keep a list"):
+    with refused("standard input: can be read only once; keep its documents in a list"):
         list(corpus)
     write("-", [A], "conll", comments=False)
     write("-", [A], "jsonl")

@@ -312,9 +312,9 @@ def test_places_are_told_where_they_must_be(tmp_path: Path) -> None:
     told = Document(document.tokens, "a b a", ((0, 1), (2, 3), (4, 5)), segments=document.segments)
     write_csv(tmp_path / "a.csv", [told], labels=["Y", "X"])
     assert (tmp_path / "a.csv").read_text() == "text,Y,X\na b a,,a @4:5\n"
-    with refused("documents[0].segments: got 'X', expected one of labels: ['Y']"):
+    with refused("documents[0].segments: got 'X', expected one of the labels in labels=['Y']"):
         write_csv(tmp_path / "a.csv", [told], labels=["Y"])
-    with refused("documents[0].segments: got 'X', expected a name of a column other than 'X'"):
+    with refused("documents[0].segments: got 'X', expected the name of a column other than 'X'"):
         write_csv(tmp_path / "a.csv", [told], text="X")
 
 
@@ -325,7 +325,7 @@ def test_places_are_told_where_they_must_be(tmp_path: Path) -> None:
         ("text,a\nx,y\n", "line 2: a: got 'y', expected a value that occurs in the text"),
         ('text,a\nx,x\n"x,y\n\n', "line 3: got a row that ends wrong (unexpected end of data)"),
         ('text,a\n"x"y,\n', "line 2: got a row that ends wrong (',' expected after '\"')"),
-        ("text,a,a\n", "line 1: columns: got 'a', expected different names of columns"),
+        ("text,a,a\n", "line 1: columns: got 'a', expected unique column names"),
         ("text,a\nx,x @0:9\n", "line 2: a: got 'x @0:9', expected a value that occurs in the text"),
     ],
 )
@@ -335,7 +335,7 @@ def test_errors_of_tables(tmp_path: Path, content: str, text: str) -> None:
         list(read_csv(path, labels=["a"]))
     with refused("separator: got ', ', expected one character"):
         read_csv(path, separator=", ")
-    with refused("separator: got '\"', expected one character, no quote or line end"):
+    with refused("separator: got '\"', expected one character, not a quote or a line end"):
         write_csv(path, [], separator='"')
     with refused(f"{path}, line 1: labels: got 'z', expected one of the columns"):
         list(read_csv(put(tmp_path, "text,a\n", "a.csv"), labels=["z"]))

@@ -469,8 +469,8 @@ def test_wrong_options_are_named(arguments: dict[str, Any], text: str) -> None:
         (([0.5, 1.5], [True, True]), "confidences: got [0.5, 1.5], expected numbers from 0 to 1"),
         (([float("nan")], [True]), "confidences: got [nan], expected numbers from 0 to 1"),
         (([[0.5], [0.5, 0.1]], [True]), "confidences: got [[0.5], [0.5, 0.1]], expected numbers"),
-        (([0.5, 0.5], [True]), "right: got [True], expected 2 times True or False"),
-        (([0.5], [0.7]), "right: got [0.7], expected 1 times True or False"),
+        (([0.5, 0.5], [True]), "right: got [True], expected True or False for each of 2"),
+        (([0.5], [0.7]), "right: got [0.7], expected True or False for each of 1"),
         (([0.5], [True], 0), "bins: got 0, expected a whole number, at least 1"),
     ],
 )

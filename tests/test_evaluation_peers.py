@@ -361,7 +361,11 @@ def read(tmp_path: Path, text: str, **options: Any) -> Any:
         ("a B-X B-X\nb O\n", {}, "line 2: got 2 fields, expected 3, as on line 1"),
         ("a B-X B-X\n\nb B-X I-X\n", {}, "line 3: predicted tag: got 'I-X', expected 'B-X'"),
         ("a I-X B-X\nb B-X B-X\nc O B-X\nd B-X O\n", {}, "line 1: gold tag: got 'I-X'"),
-        ("a B-X Q-X\n", {}, "tags: got 'B-X' (line 1) and 'Q-X' (line 1), expected one scheme"),
+        (
+            "a B-X Q-X\n",
+            {},
+            "tags: got 'B-X' (line 1) and 'Q-X' (line 1), expected tags of one scheme",
+        ),
         ("a B-X E-X\n", {"scheme": "BIO"}, "line 1: predicted tag: got 'E-X', expected O, or B, I"),
         ("a O O\n", {"scheme": "IOB"}, "scheme: got 'IOB', expected plain"),
         ("a O O\n", {"repair": "fix"}, "repair: got 'fix', expected 'error', 'repair' or 'drop'"),

@@ -511,7 +511,7 @@ def test_entities_and_mentions(
     mentions = "SELECT entity_id FROM papers_mentions ORDER BY id"
     assert [row[0] for row in connection.execute(mentions).fetchall()] == [1, 2, 1, 1, 3]
     connection.execute("BEGIN TRANSACTION")
-    with pytest.raises(InvalidInput, match="one without an open transaction"):
+    with pytest.raises(InvalidInput, match="a connection without an open transaction"):
         store_entities(connection, SCHEMA, linker, model, ["Gray, 1972. On time."])
     with pytest.raises(
         InvalidInput, match=r"connection: got 'papers.db', expected a connection of"

@@ -297,7 +297,7 @@ def test_lists_that_contradict_the_seeds() -> None:
         ("country,capital\n,Paris\n", "the first column, 'country', is empty"),
         ("O,capital\na,b\n", "got a column called 'O', which is reserved"),
         ("country,sources\na,b\n", "got a column called 'sources', which is reserved"),
-        ('country,capital\n"a,b\n', "is not a table that can be read"),
+        ('country,capital\n"a,b\n', "cannot be read as a table"),
     ],
 )
 def test_bad_seed_files(tmp_path: Path, content: str, text: str) -> None:

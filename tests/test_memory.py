@@ -380,7 +380,7 @@ def test_one_sequence_is_one(addresses: SemiCRF) -> None:
 
 def test_names_of_files_get_a_hint(addresses: SemiCRF, tmp_path: Path) -> None:
     path = str(write_lines(tmp_path / "train.jsonl", TEXTS))
-    hint = f"not the name of a file that holds some; pass caesura.corpora.read({path!r}"
+    hint = f"not the name of a file with texts; pass caesura.corpora.read({path!r}"
     for name in ASKED:
         for X in (path, [path], [Path(path)], Path(path)):
             with refused(hint):

@@ -485,7 +485,7 @@ def test_sparse_arrays_are_sequences(make: Any) -> None:
     assert model.explain(X[0])
     with pytest.raises(caesura.InvalidInput, match=r"put a single sequence into a list: \[x\]"):
         model.predict(X[0])
-    with pytest.raises(caesura.InvalidInput, match="pass one of them at a time"):
+    with pytest.raises(caesura.InvalidInput, match="pass one at a time"):
         model.explain(X)
 
 

@@ -486,7 +486,7 @@ def test_tags_and_thresholds(models: Any) -> None:
         model.predict_confident(X, threshold=2)
     with pytest.raises(InvalidInput, match="precision, threshold: got both"):
         model.predict_confident(X, precision=0.9, threshold=0.5)
-    with pytest.raises(InvalidInput, match="constraints: got some with precision"):
+    with pytest.raises(InvalidInput, match="constraints: cannot be combined with precision"):
         model.predict_confident(X, precision=0.9, constraints={"boundaries": [1]})
     with pytest.raises(InvalidInput, match="by: got 'width'"):
         model.uncertainty(X, by="width")

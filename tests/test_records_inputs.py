@@ -177,7 +177,7 @@ def test_inputs_that_cannot_be(source: Any, more: dict[str, Any], words: str) ->
     ("name", "content", "words"),
     [
         ("a.doc", b"x", "expected a name that ends in .txt, .csv"),
-        ("a.csv", b"a,a\n1,2\n", "line 1: columns: got 'a', expected different"),
+        ("a.csv", b"a,a\n1,2\n", "line 1: columns: got 'a', expected unique"),
         ("a.csv", b"text,b\n1,2,3\n", "line 2: got 3 cells, expected 2"),
         ("a.csv", b'text,b\n"1,2\n', "line 2: got a row that ends wrong"),
         ("a.jsonl", b'{"text": "a"}\n{"text"\n', "line 2: got invalid JSON"),

@@ -241,9 +241,9 @@ def test_as_many_constraints_as_sequences(model: Any) -> None:
     some = [{"required": [(0, 1, "town")]}, {}]
     expected = model.predict(X[:2], some)
     assert model.predict(iter(X[:2]), iter(some)) == expected
-    with pytest.raises(InvalidInput, match="constraints: got 2 of them for more sequences"):
+    with pytest.raises(InvalidInput, match="constraints: got 2 dicts for more sequences"):
         model.predict(iter(X[:3]), iter(some))
-    with pytest.raises(InvalidInput, match="constraints: got more than 1 of them for 1 sequences"):
+    with pytest.raises(InvalidInput, match="constraints: got more than 1 dict for 1 sequence"):
         model.predict(iter(X[:1]), iter(some))
 
 

@@ -574,7 +574,7 @@ def test_wrong_commands(tmp_path: Path, model_file: Path, monkeypatch: pytest.Mo
     assert "pass --token-file FILE" in bad("serve", model_file, "--host", "0.0.0.0")
     short = tmp_path / "short"
     short.write_text("abc\n")
-    assert "got a short token" in bad("serve", model_file, "--token-file", short)
+    assert "got a token that is too short" in bad("serve", model_file, "--token-file", short)
     assert "no such file" in bad("serve", tmp_path / "no.model")
     assert "two models named" in bad("serve", f"a={model_file}", f"a={model_file}")
     with listening("127.0.0.1", 0) as taken:

@@ -141,7 +141,7 @@ def test_line_ends_in_cells_and_blank_lines(tmp_path: Path) -> None:
 
 
 def test_names_of_columns(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="columns: got 'a', expected different names"):
+    with pytest.raises(InvalidInput, match="columns: got 'a', expected unique column names"):
         list(read(put(tmp_path, "text,a,a\nx,x,x\n")))
     [document] = read(put(tmp_path, ",text,name\n0,Ann Lee,Lee\n"))  # as pandas writes its index
     assert document.carried == {"column1": "0"}

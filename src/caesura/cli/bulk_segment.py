@@ -47,7 +47,8 @@ def segment_many(
     if pattern == "-" or folder == "-":
         came = "the standard input" if pattern == "-" else "no output"
         raise InvalidInput(
-            f"--executor: got {came}, expected files and a folder, as 'new/*.txt' -o segmented"
+            f"--executor: got {came}, expected input files and an output folder, for example: "
+            "caesura segment MODEL 'new/*.txt' -o segmented --executor 2"
         )
     file, paths = model_file(model), inputs_of(pattern)
     _check_folder(folder, paths)
@@ -82,8 +83,9 @@ def inputs_of(pattern: str) -> list[str]:
 
     found = matching(pattern)
     if not found:
+        expected = "a file, or a pattern that matches files"
         remedy = "check the path, and put patterns in quotes"
-        raise InvalidInput(message("INPUT", pattern, "a file or a pattern of some", remedy))
+        raise InvalidInput(message("INPUT", pattern, expected, remedy))
     return found
 
 
@@ -91,18 +93,20 @@ def part_options(size: float | None) -> dict[str, Any]:
     """Return the part size as keyword arguments of the library, if one is given."""
     if size is not None and not size > 0:
         expected = "a number of megabytes above 0"
-        raise InvalidInput(message("--part-size", size, expected, "correct the number"))
+        raise InvalidInput(message("--part-size", size, expected, "pass for example 16"))
     return {} if size is None else {"part_size": size}
 
 
 def _check_folder(folder: str, paths: list[str]) -> None:
     """Raise if the output folder is not writable or contains input files."""
     if os.path.isfile(folder):
-        raise InvalidInput(f"--output: got the file {folder}, expected a folder for --executor")
+        raise InvalidInput(
+            f"--output: got the file {folder}, expected a folder for --executor; name a folder"
+        )
     if _place(folder) in {_place(os.path.dirname(path) or ".") for path in paths}:
         raise InvalidInput(
-            f"--output: got {folder}, which has the input files, expected a folder of its own; "
-            "choose another"
+            f"--output: got {folder}, which contains the input files, expected another folder for "
+            "the output; name a new folder"
         )
 
 
@@ -163,7 +167,7 @@ def put_aside(count: int, place: str, good: int) -> None:
     first = json_of(read_text(place).partition("\n")[0])["error"].replace(NAME_TEXT, TEXT_OPTION)
     said = f"{counted(count, 'record')} cannot be read or segmented, for example {first}"
     if not good:
-        raise CaesuraError(f"{said}; no others were found: see {place}")
+        raise CaesuraError(f"{said}; no other records were found; all errors are in {place}")
     warn(f"{said}; they are in {os.path.dirname(place)}/*{BAD}")
 
 

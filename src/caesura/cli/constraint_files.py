@@ -98,10 +98,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _checked(rules: Any, place: str) -> dict[str, Any]:
     """Return constraints with integer token keys, which JSON stores as strings."""
     if not isinstance(rules, dict):
-        raise InvalidInput(f"{place}: got {rules!r:.60}, expected an object of rules")
+        raise InvalidInput(
+            f'{place}: got {rules!r:.60}, expected an object, as {{"at_most_once": ["year"]}}'
+        )
     for key in rules:
         if key not in KNOWN:
-            raise InvalidInput(f"{place}: got {key!r}, expected some of {', '.join(KNOWN)}")
+            raise InvalidInput(f"{place}: got the rule {key!r}, expected one of {', '.join(KNOWN)}")
     found = dict(rules)
     for key in ("required", "forbidden"):
         if key in found:
@@ -111,8 +113,8 @@ def _checked(rules: Any, place: str) -> dict[str, Any]:
             found["allowed"] = {int(token): y for token, y in found["allowed"].items()}
         except (AttributeError, ValueError):
             raise InvalidInput(
-                f"{place}: allowed: got {found['allowed']!r:.60}, expected labels by the number of "
-                'a token, as {"0": ["author"]}'
+                f"{place}: allowed: got {found['allowed']!r:.60}, expected labels for "
+                'the numbers of tokens, as {"0": ["author"]}'
             ) from None
     return found
 

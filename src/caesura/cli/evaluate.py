@@ -198,15 +198,21 @@ class _Answers(NamedTuple):
 def _answers(first: str, second: str | None, showing: Showing, reading: Reading) -> _Answers:
     """Return the gold and the predicted segments, from one file or from two."""
     if showing.outside_bias is not None and not any(map(is_model, filter(None, (first, second)))):
-        raise typer.BadParameter("got no model, expected one", param_hint="--outside-bias")
+        raise typer.BadParameter(
+            "needs a model; give one, or leave the option out", param_hint="--outside-bias"
+        )
     if second is None:
         if is_model(first):
-            raise typer.BadParameter("give labelled sequences beside the model", param_hint="GOLD")
+            raise typer.BadParameter(
+                "got only a model; give labelled sequences as well", param_hint="GOLD"
+            )
         pairs = side_by_side(first, reading)
         tags = Share(pairs.tags, pairs.equal_tags)
         return _Answers(pairs.documents, pairs.predicted, tags=tags)
     if showing.side_by_side:
-        raise typer.BadParameter("got two files, expected one", param_hint="--side-by-side")
+        raise typer.BadParameter(
+            "got two files, expected one; leave one out", param_hint="--side-by-side"
+        )
     name, path = (second, first) if is_model(first) else (first, second)
     system = System(path, showing.threads, showing.trust, showing.outside_bias)
     gold = gold_of(name, reading, system)

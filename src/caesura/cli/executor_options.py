@@ -94,8 +94,8 @@ def check_alone(workers: Any) -> None:
         value = getattr(workers, name)
         if value is not None:
             option = "--" + name.replace("_", "-")
-            remedy = "add --executor 2 or dask"
-            raise InvalidInput(message(option, str(value), "--executor with it", remedy))
+            remedy = "add --executor 2, for example"
+            raise InvalidInput(message(option, str(value), "--executor as well", remedy))
 
 
 class FilePart:
@@ -118,8 +118,9 @@ def expanded(patterns: list[str], argument: str = "TRAIN") -> list[str]:
     for pattern in patterns:
         some = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
         if not some:
+            expected = "a file, or a pattern that matches files"
             remedy = "check the path, and put patterns in quotes"
-            raise InvalidInput(message(argument, pattern, "a file or a pattern of some", remedy))
+            raise InvalidInput(message(argument, pattern, expected, remedy))
         found += some
     return found
 
@@ -127,12 +128,19 @@ def expanded(patterns: list[str], argument: str = "TRAIN") -> list[str]:
 def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
     """Raise if the model or the data does not support training in parts."""
     if not hasattr(model, "fit_parts"):
-        raise InvalidInput(f"--executor: got a {model.kind} model, expected chain or semi")
+        raise InvalidInput(
+            f"--executor: got a {model.kind} model, expected chain or semi; pass --model chain or "
+            "semi, or leave out --executor"
+        )
     if also or "-" in train:
         came = "--also" if also else "the standard input"
-        raise InvalidInput(f"--executor: got {came}, expected files as TRAIN; leave it out")
+        raise InvalidInput(
+            f"--executor: got {came}, expected only files as TRAIN; leave out {came} or --executor"
+        )
     if getattr(model, "stream", False):
-        raise InvalidInput("--executor: got --stream, expected one of them; leave one out")
+        raise InvalidInput(
+            "--executor: cannot be combined with --stream; leave out one of the two options"
+        )
 
 
 @contextmanager

@@ -201,8 +201,8 @@ def answered(
     rows = [row for row in zip(gold, *systems, strict=True) if None not in row]
     left_out = len(gold) - len(rows)
     if left_out:
-        warn(f"left out on all sides, because one side cannot be read: {left_out:,}")
+        warn(f"skipped {counted(left_out, 'sequence')} that cannot be read in one of the files")
     if not rows:
-        raise InvalidInput("got no sequence that can be read on all sides; correct the files")
+        raise InvalidInput("got no sequence that can be read in all files; correct the files")
     documents, *found = (list(column) for column in zip(*rows, strict=True))
     return documents, found

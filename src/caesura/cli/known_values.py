@@ -34,14 +34,14 @@ def known_of(model: Any, given: Iterable[str], into: str, table: str) -> KnownVa
         known = KnownValues.of(model)
     except InvalidInput:
         raise InvalidInput(
-            f"{OPTION}: got a model that was trained without known values; train it with "
+            f"{OPTION}: got a model that was trained without known values; train a model with "
             f"caesura train {OPTION} {EXPECTED.partition(',')[0]}"
         ) from None
     for label, values in values_of(given, into, table).items():
         if label not in known.labels:
             raise InvalidInput(
                 f"{OPTION}: got {label!r}, but the model was trained with known values of "
-                f"{', '.join(known.labels)}; name one of them, or train it with {label}, too"
+                f"{', '.join(known.labels)}; name one of them, or train a model with {label} too"
             )
         known.add({label: values})
     return known
@@ -99,7 +99,7 @@ def with_known(model: Any, values: dict[str, list[str]], similar: bool = True) -
     from caesura.records import KnownValues
 
     if getattr(model, "kind", None) != "semi":
-        raise InvalidInput(f"{OPTION}: got another model than semi; leave it out, or --model")
+        raise InvalidInput(f"{OPTION}: needs the model semi; leave out {OPTION} or --model")
     features = model.features
     if features is None or isinstance(features, str):
         features = preset(features or "generic", segments=True)

@@ -141,7 +141,9 @@ def label(
     from caesura.server.running import run
 
     if output.suffix != ".jsonl":
-        raise InvalidInput(f"--output: got {output}, expected a name that ends in .jsonl")
+        raise InvalidInput(
+            f"--output: got {output}, expected a name that ends in .jsonl; pass labels.jsonl"
+        )
     check_output(output)
     check_apart([output], [data, model])
     tokens = tokens_of(address)
@@ -150,12 +152,14 @@ def label(
     cutter = tokeniser_of(reading.tokeniser) or (loaded.tokeniser_ if loaded else "words")
     given = [name.strip() for name in (labels or "").split(",") if name.strip()]
     if "O" in given:
-        raise InvalidInput("--labels: got O, expected other names; tokens in no segment are O")
+        raise InvalidInput(
+            "--labels: got O, which is reserved for tokens in no segment; leave it out"
+        )
     given += loaded.labels_ if loaded else ()
     documents = _documents(data, reading, cutter, given)
     project = Project(documents, output, given, review)
     if project.lost:
-        warn(f"{counted(project.lost, 'action')} in the journal on texts that {data} lacks")
+        warn(f"ignored {counted(project.lost, 'action')} in the journal on texts that {data} lacks")
     teacher = Teacher(project, loaded, every)
     app = label_application(project, teacher, tokens=tokens, hosts=hosts_of(address, tokens))
     try:

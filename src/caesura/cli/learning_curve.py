@@ -129,8 +129,8 @@ def _kinds(given: str, choices: Choices) -> list[str]:
         kinds = [str(choices["model"])]
     for kind in kinds:
         if kind not in ("semi", "chain", "neural"):
-            expected = "some of semi, chain and neural"
-            raise InvalidInput(message("--models", kind, expected, "correct it"))
+            expected = "semi, chain or neural, separated by commas"
+            raise InvalidInput(message("--models", kind, expected, "write semi,chain"))
     return list(dict.fromkeys(kinds))
 
 
@@ -148,7 +148,7 @@ def _estimator(choices: Mapping[str, Any], kind: str) -> Any:
 def _sizes(given: str | None, most: int) -> list[int]:
     """Return the numbers of sequences to train on."""
     if most < 1:
-        raise InvalidInput("TRAIN: too few sequences to hold some out; give --test")
+        raise InvalidInput("TRAIN: too few sequences to hold any out for tests; pass --test FILE")
     if given is None:
         sizes = {max(min(LEAST, most), most // 2**k) for k in range(HALVINGS + 1)}
         return sorted(sizes)

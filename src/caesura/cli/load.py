@@ -253,7 +253,9 @@ def _rules(work: Work) -> Any:
     """Return the constraints of all records."""
     rules = None if work.constraints is None else Rules(work.constraints).take(0)
     if isinstance(rules, list):
-        raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")
+        raise InvalidInput(
+            f"{work.constraints}: expected one object for all records; pass a .json or .toml file"
+        )
     return rules
 
 
@@ -264,7 +266,7 @@ def _many(
     for option in ("known", "normaliser", "threads"):
         if getattr(work, option):
             option = f"--{option}"
-            raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
+            raise InvalidInput(f"{option}: cannot be combined with --executor; leave one out")
     arguments = {**target._asdict(), **_arguments(given)}
     arguments.pop("on_error")  # unreadable records are always set aside
     names = ("threshold", "verbatim", "batch", "trust")

@@ -333,7 +333,7 @@ def _user_message(error: Exception) -> str:
         )
         for old, new in REMEDIES.items():
             text = text.replace(old, new)
-        return text.replace(NAME_LABELS, "name the labels without it, with --labels")
+        return text.replace(NAME_LABELS, "name the labels without this column, with --labels")
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -290,7 +290,7 @@ def report_notes(corpus: object, path: str | Path) -> int:
         return 0
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     if notes.n_skipped:
-        warn(f"{name}: left out, for it cannot be read: {notes.n_skipped:,}, as:")
+        warn(f"{name}: skipped {counted(notes.n_skipped, 'unreadable record')}, for example:")
         for one in notes.skipped[:5]:
             warn(f"  {one.replace(READ_ILL_FORMED, REPAIR)}")
     if notes.cut_spans:
@@ -301,7 +301,7 @@ def report_notes(corpus: object, path: str | Path) -> int:
         warn(
             f"{name}: {notes.repeated:,} values occur more than once in their text, for example "
             f"{notes.first_repeated}; the first position that keeps the order of the columns was "
-            "used; to choose another, write its characters after the value, as in 'Lee @12:15'"
+            "used; to choose another, add its character offsets, as in 'Lee @12:15'"
         )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),
@@ -342,7 +342,10 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
             )
     whole = documents if in_part else [one for one in documents if one.known is None]
     if not whole:
-        raise InvalidInput(f"{path}: got only partial labels, expected some sequences with all")
+        raise InvalidInput(
+            f"{path}: got only partial labels, expected some fully labelled sequences; label "
+            "some in full"
+        )
     if left := len(documents) - len(whole):
         warn(f"{path}: left out {counted(left, 'sequence')} labelled only in part")
     return whole

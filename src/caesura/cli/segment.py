@@ -219,7 +219,7 @@ def _check_bulk(asking: Asking) -> None:
     for name, default in Asking._field_defaults.items():
         if name not in ("to", "trust", "quiet") and getattr(asking, name) != default:
             option = "--" + name.replace("_", "-")
-            raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
+            raise InvalidInput(f"{option}: cannot be combined with --executor; leave one out")
 
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
@@ -236,7 +236,8 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     if asking.normalise and not asking.normaliser:
         _check_table(form, "--normalise")
     if output == "-" and form in ("parquet", "xlsx") and sys.stdout.isatty():
-        raise typer.BadParameter(f"{form} is not for a terminal; give -o FILE", param_hint="--to")
+        wrong = f"{form} cannot be shown on a terminal; give -o FILE"
+        raise typer.BadParameter(wrong, param_hint="--to")
     if json and output == "-":
         wrong = "it prints counts, and segments go to stdout too; give -o FILE, or --to jsonl"
         raise typer.BadParameter(wrong, param_hint="--json")
@@ -244,9 +245,12 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         wrong = f"{form} cannot hold several answers; use --to jsonl, text or html"
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
-        raise typer.BadParameter("ask for at least one", param_hint="--n-best")
+        raise typer.BadParameter("expected 1 or more", param_hint="--n-best")
     if asking.n_best is not None and asking.probabilities and form in ("text", "html"):
-        warn(f"--probabilities: with --n-best, {form} has that of each answer; jsonl has all")
+        warn(
+            f"--probabilities: with --n-best, {form} has only the probability of each answer; use "
+            "--to jsonl for those of segments"
+        )
     if asking.flag:
         _check_flag(asking, form)
         return form, None

@@ -99,11 +99,15 @@ def tokens_of(address: Address) -> list[str]:
     for token in found:
         if len(token) < LEAST or not token.isascii():
             expected = f"at least {LEAST} ASCII characters"
-            raise InvalidInput(f"--token-file: got a short token, expected {expected}")
+            raise InvalidInput(
+                f"--token-file: got a token that is too short or not ASCII, expected {expected}; "
+                "write one as by: openssl rand -hex 32"
+            )
     if not found and address.host not in LOCAL_ADDRESSES:
         raise InvalidInput(
-            f"--host: got {address.host} without tokens, expected a token for whoever can reach "
-            "it; write one into a file (as by: openssl rand -hex 32) and pass --token-file FILE"
+            f"--host: got {address.host} without tokens, expected a token, since others can reach "
+            "this address; write one into a file (as by: openssl rand -hex 32) and pass "
+            "--token-file FILE"
         )
     return found
 

@@ -82,7 +82,9 @@ def table(
     chosen = list(dict.fromkeys([*(lists or []), *(pages or [])]))
     if seeds is None or not chosen:
         missing = "--seeds" if seeds is None else "--lists"
-        raise typer.BadParameter("is missing; give seeds and pages", param_hint=missing)
+        raise typer.BadParameter(
+            "is missing; give --seeds FILE and --lists PAGES", param_hint=missing
+        )
     if output is not None:
         _format_of(output)
         check_output(output)

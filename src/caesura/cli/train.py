@@ -115,10 +115,13 @@ def train(
         model = _model(choices, run)
     if known:
         if run.warm_start is not None:
-            raise InvalidInput("--known: got --warm-start, whose model has its own; leave one out")
+            raise InvalidInput(
+                "--known: cannot be combined with --warm-start, whose model has its own known "
+                "values; leave one out"
+            )
         model = with_known(model, values_of(known), not known_exact)
     elif known_exact:
-        raise InvalidInput("--known-exact: got no --known, expected known values; add it")
+        raise InvalidInput("--known-exact: needs known values; add --known LABEL=FILE:COLUMN")
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
@@ -194,7 +197,7 @@ def _read(
     summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
-        raise InvalidInput(f"{files}: got no segments at all, expected at least one")
+        raise InvalidInput(f"{files}: got no segments at all, expected some; label at least one")
     if held_out is not None:
         held_out = tokens.settled(held_out)
         summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
@@ -222,7 +225,7 @@ def _model(choices: Choices, run: Run) -> Any:
             expected = "1 or more: without iterations all weights are zero"
             raise InvalidInput(message("--max-iterations", 0, expected, "leave it out"))
         if run.near:
-            raise InvalidInput("--near: got no --warm-start, expected a model to stay near; add it")
+            raise InvalidInput("--near: needs a model to stay near; add --warm-start MODEL")
         return estimator(choices, verbose=shown)
     if "model" in choices or "features" in choices or "gazetteer" in choices:
         raise InvalidInput(

@@ -60,7 +60,9 @@ def read_training(
         The data is streamed, and only so many sequences of it are looked at here.
     """
     if (paths + also).count("-") > 1:
-        raise InvalidInput("TRAIN: got - twice, expected it once: it is the standard input")
+        raise InvalidInput(
+            "TRAIN: got - (the standard input) twice, but it can be read only once; leave one out"
+        )
     if shown is not None:
         return _streamed(paths, also, reading, tokens, shown)
     documents: list[Document] = []
@@ -157,8 +159,8 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     if not any(map(is_checked_column, names)):
         if DOUBTFUL in names:
             warn(
-                f"{path}: all {len(documents):,} rows are taken, as there is no column {CHECKED}; "
-                "add one and mark the rows that are right, so that only these are"
+                f"{path}: all {len(documents):,} rows are used, as there is no column {CHECKED}; "
+                "to use only some, add this column and mark them in it"
             )
         return documents
     if unusual := unusual_marks(documents):
@@ -168,7 +170,7 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             "that are not checked empty"
         )
     if not marked:
-        every = f"so all {len(documents):,} are taken"
+        every = f"so all {len(documents):,} are used"
         note(f"{path}: no row is marked in the column {CHECKED}, {every}")
         return documents
     note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")

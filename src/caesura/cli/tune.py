@@ -146,7 +146,7 @@ def tune(
     if results:
         _report(results, base, search.output, json)
     for problem in failed:
-        warn(f"not tried to the end: {problem}")
+        warn(f"a trial failed: {problem}")
     if interrupted:
         note(f"interrupted after {len(results)} of {len(tried)}")
         raise typer.Exit(130)
@@ -299,7 +299,9 @@ def _edges(ranked: Sequence[Result], names: Sequence[str]) -> None:
         tie = any(one.total == ranked[0].total for one in ranked[1:])
         if len(values) > 2 and best and best in (values[0], values[-1]) and not tie:
             way = "smaller" if best == values[0] else "larger"
-            warn(f"the best {name}, {best:g}, is at the edge of what was tried; try {way} ones too")
+            warn(
+                f"the best {name}, {best:g}, is at the edge of what was tried; try {way} values too"
+            )
 
 
 def _plain(result: Result) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class CRF(Parameters):
             How much each sequence counts.
         """
         if (X_dev is None) != (y_dev is None):
-            raise InvalidInput("X_dev, y_dev: got one of them, expected both or neither")
+            raise InvalidInput("X_dev, y_dev: got only one, expected both or neither; pass both")
         if self.keep_best and X_dev is None:
             expected = "False without X_dev and y_dev"
             raise InvalidInput(message("keep_best", True, expected, "give development data"))
@@ -237,7 +237,7 @@ class CRF(Parameters):
         if X_dev is not None and y_dev is not None:
             append_all(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
         if not trainer.gathered.n_tokens(0):
-            raise InvalidInput("X: got no tokens, expected some; give labelled sequences")
+            raise InvalidInput("X: got no tokens, expected at least one; give labelled sequences")
         with named_as(OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
@@ -296,7 +296,7 @@ class CRF(Parameters):
         ]
         found = self._each(X, states_of)
         if list(map(len, gold)) != list(map(len, found)):
-            raise InvalidInput("X, y: got different lengths, expected a label for each token")
+            raise InvalidInput("X, y: got different lengths; give one label for each token")
         pairs = [
             one == other
             for labels, said in zip(gold, found, strict=True)

@@ -107,7 +107,9 @@ def append_all(
             return
         if one is ends or labels is ends:
             more = names[1] if one is ends else names[0]
-            raise InvalidInput(f"{more}: got more than {i}, expected as many of X as of y")
+            raise InvalidInput(
+                f"{more}: got more than {i}, expected as many sequences in X as in y"
+            )
         try:
             if sample_weight is None:  # a user's own trainer may not accept weights
                 trainer.append(one, labels, group)

@@ -171,7 +171,9 @@ def value_of(name: str, value: Any, default: Any) -> Any:
         return bool(int(value)) if kind is bool else kind(value)
     except (TypeError, ValueError, OverflowError):
         expected = {bool: "True or False", int: "a whole number"}.get(kind, "a number")
-        raise InvalidInput(message(name, value, expected, "correct it")) from None
+        raise InvalidInput(
+            message(name, value, expected, f"pass {default!r}, the default")
+        ) from None
 
 
 @contextmanager

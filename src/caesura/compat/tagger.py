@@ -200,7 +200,7 @@ class Tagger:
         states, label = self._fitted.structure.states, label_of(name, given)
         if label not in states:
             expected = f"one of {', '.join(states)}"
-            raise TaggerError(message(name, label, expected, "correct it"))
+            raise TaggerError(message(name, label, expected, "pass one of them"))
         return states.index(label)
 
     def _known(self) -> _kernels.Design:

@@ -45,7 +45,7 @@ class Gathered:
         labels = [label_of("yseq", one) for one in each(yseq, "yseq", "a list of labels")]
         if not isinstance(weight, int | float | np.number) or not 0 <= weight < np.inf:
             expected = "a finite number, 0 or more"
-            raise InvalidInput(message("weight", weight, expected, "correct it"))
+            raise InvalidInput(message("weight", weight, expected, "pass 1.0"))
         part = read(self.encoder, [xseq], True, None)
         length = len(part.ptr) - 1
         if length != len(labels):

@@ -147,8 +147,9 @@ def _found(
                 places = _places(text, part.strip(), taken)
                 start = next(places, None) if unique else _best(places, len(part.strip()), document)
                 if start is None or (unique and next(places, None) is not None):
-                    expected = "a value that occurs in the text, outside the other fields"
-                    remedy = f"correct the cell, write where it is (@start:end), or {NAME_LABELS}"
+                    expected = "a value that occurs in the text and does not overlap other fields"
+                    remedy = "correct the cell, add its character offsets (VALUE @start:end), or "
+                    remedy += NAME_LABELS
                     raise InvalidInput(message(label, part, expected, remedy))
                 span = Span(start, start + len(part.strip()), label)
                 searched.append(number)
@@ -222,8 +223,10 @@ def row_of(
         for span in spans:
             right = span.label.strip() and span.label != text and span.label.isprintable()
             if not right or (labels is not None and span.label not in labels):
-                expected = f"a name of a column other than {text!r}"
-                expected = expected if labels is None else f"one of labels: {list(labels)}"
+                expected = f"the name of a column other than {text!r}"
+                expected = (
+                    expected if labels is None else f"one of the labels in labels={list(labels)}"
+                )
                 raise InvalidInput(message("segments", span.label, expected, "rename the label"))
     except InvalidInput as error:
         raise InvalidInput(f"documents[{i}].{error}") from None

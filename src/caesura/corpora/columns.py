@@ -36,7 +36,7 @@ __all__ = [
 TEXT = "text"
 BETWEEN = " | "
 NAME_TEXT = "name it with text='...'"  # remedies in errors
-NAME_LABELS = "name the labels without it, with labels=['...']"
+NAME_LABELS = "name the labels without this column, with labels=['...']"
 SAMPLE = 100  # rows from which the roles of columns are chosen
 _MOST_CELLS = 200_000  # maximum number of cells in the sample
 _MOST_CANDIDATES = 5  # columns that are considered as the text
@@ -97,7 +97,7 @@ def checked_names(names: Sequence[Any]) -> list[str]:
     strings = ["" if name is None else str(name) for name in names]
     twice = [name for name, count in Counter(strings).items() if count > 1 and name.strip()]
     if twice:
-        expected, remedy = "different names of columns", "rename one of them"
+        expected, remedy = "unique column names", "rename one of the columns"
         raise InvalidInput(message("columns", twice[0], expected, remedy))
     taken, out = set(strings), []
     for i, name in enumerate(strings, 1):

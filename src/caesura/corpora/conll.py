@@ -302,17 +302,27 @@ def _written(
     """Return the lines of a document, or raise for values that columns cannot hold."""
     if not document.tokens:
         raise InvalidInput(
-            "tokens: got none, expected at least one; leave it out or write JSON lines"
+            "tokens: got none, expected at least one; leave the document out, or write JSON lines"
         )
     values: list[Sequence[str]] = []
     for name in names:
         column = document.tokens if name == TOKEN else document.columns.get(name)
         if (column := tags if name == TAG else column) is None:
-            came = "segments: got None" if name == TAG else f"columns: got no {name!r}"
-            raise InvalidInput(f"{came}, expected what the first document has; leave it out there")
+            if name == TAG:
+                raise InvalidInput(
+                    "segments: got None, expected segments, as in the first document; label all "
+                    "documents, or none"
+                )
+            raise InvalidInput(
+                f"columns: got no {name!r}, expected this column in every document; add it, or "
+                "leave the column out"
+            )
         values.append(column)
     if tags is None and document.segments is not None:
-        raise InvalidInput("segments: got some, expected None, as the first document has")
+        raise InvalidInput(
+            "segments: got a list, expected None as in the first document; label all documents, or "
+            "none"
+        )
     spaces = " \t" if separator == " " else separator
     wrong = re.compile(f"[\r\n\ud800-\udfff{re.escape(spaces)}]")
     for name, column in zip(names, values, strict=True):

@@ -174,7 +174,7 @@ class Source:
             self._kept.seek(0)
             return contextlib.nullcontext(self._kept)
         if self._once and self._used:
-            raise InvalidInput(f"{self.name}: got a second reading, expected one; keep a list")
+            raise InvalidInput(f"{self.name}: can be read only once; keep its documents in a list")
         self._used = True
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
@@ -194,8 +194,8 @@ def beginning(path: Name, size: int = 2**16) -> bytes:
     if path == "-":
         return _unpacked_part(_peeked(sys.stdin.buffer, size))
     if not stat.S_ISREG(os.stat(path).st_mode):
-        expected = "a regular file, to look at before reading it"
-        raise InvalidInput(message("path", os.fspath(path), expected, "pass its format"))
+        expected = "a regular file, whose beginning shows the format"
+        raise InvalidInput(message("path", os.fspath(path), expected, "name the format"))
     try:
         with Source(path).opened() as file:
             return file.read(size)

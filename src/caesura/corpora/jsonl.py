@@ -159,7 +159,7 @@ class _Keys(NamedTuple):
             return record
         if self.text not in record:
             listed = ", ".join(map(repr, list(record)[:12]))
-            raise InvalidInput(message("text", self.text, f"one of {listed}", "correct its name"))
+            raise InvalidInput(message("text", self.text, f"one of {listed}", "pass one of them"))
         fields = {*RESERVED, "columns"}
         kept = {key: value for key, value in record.items() if key not in fields | {self.text}}
         other = {f"{key} (input)": value for key, value in record.items() if key in fields}
@@ -302,7 +302,8 @@ def _text_record(document: Document) -> dict[str, Any]:
         return _record(document)
     if document.text is None or document.offsets is None:
         came = "text" if document.text is None else "offsets"
-        raise InvalidInput(message(came, None, "one", "write them with form='tokens'"))
+        expected, remedy = "a text with offsets", "write them with form='tokens'"
+        raise InvalidInput(message(came, None, expected, remedy))
     return _with_carried({"text": document.text, "spans": spans_of(document)}, document)
 
 

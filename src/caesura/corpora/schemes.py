@@ -76,8 +76,8 @@ def detect_scheme(
         other = next(tag for tag in tags if tag not in lettered)
         one, two = (f"{tag!r} ({place.format(lines[tag])})" for tag in (lettered[0], other))
         raise InvalidInput(
-            f"{name}: got {one} and {two}, expected one scheme; correct the tags or name their "
-            "scheme"
+            f"{name}: got {one} and {two}, expected tags of one scheme; correct the tags or name "
+            "their scheme"
         )
     letters = {tag.partition("-")[0] for tag in tags}
     rows = [row for row in _CANDIDATES if letters <= _LETTERS[row.name]]
@@ -113,7 +113,7 @@ def check_foreign(
     """Raise for a tag of another scheme."""
     for tag, line in zip(tags, lines, strict=True) if foreign else ():
         if tag in foreign:
-            expected, remedy = "a label without a letter, as most tags", "name the scheme"
+            expected, remedy = "a plain label, as most other tags", "name the scheme of the tags"
             raise source.error(line, InvalidInput(message("tag", tag, expected, remedy)))
 
 

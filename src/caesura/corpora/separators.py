@@ -29,7 +29,7 @@ def check_separator(separator: object) -> None:
     """Raise if a string cannot separate cells."""
     one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
     if separator is not None and not one:
-        expected = "one character, no quote or line end"
+        expected = "one character, not a quote or a line end"
         raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
 
 
@@ -61,7 +61,7 @@ def _check_single(source: Source, first: str, lines: list[str]) -> None:
             continue
         count = first.count(character)
         if other and all(line.count(character) == count for line in other):
-            expected = "cells separated by commas, semicolons, tabs or bars"
+            expected = "cells separated by commas, semicolons, tabs or vertical bars"
             shown = repr(character)
             raise source.error(
                 1,

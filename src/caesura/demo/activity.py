@@ -66,7 +66,7 @@ def activity(n: int, seed: int = 0, noise: float = 0.2) -> list[Document]:
     """
     check(n, seed)
     if not isinstance(noise, int | float) or not 0 <= noise < math.inf:
-        raise InvalidInput(message("noise", noise, "a number, at least 0", "pass 0.2 for usual"))
+        raise InvalidInput(message("noise", noise, "a number, at least 0", "pass 0.2, the default"))
     draw = random.Random(f"activity {seed}")
     return [_recording(draw, noise) for _ in range(n)]
 

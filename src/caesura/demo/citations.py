@@ -81,16 +81,18 @@ def citations(
 
 def _check(n: int, seed: int, styles: Sequence[str], noise: float, of: Sequence[Record]) -> None:
     if not isinstance(n, int) or n < 0:
-        raise InvalidInput(message("n", n, "a whole number, at least 0", "pass how many"))
+        raise InvalidInput(message("n", n, "a whole number, at least 0", "pass 100, for example"))
     if not isinstance(seed, int):
-        raise InvalidInput(message("seed", seed, "a whole number", "pass one"))
+        raise InvalidInput(message("seed", seed, "a whole number", "pass 0, the default"))
     for name in styles or [""]:
         if name not in STYLES:
-            raise InvalidInput(message("styles", name, ", ".join(STYLES), "pass some of them"))
+            raise InvalidInput(
+                message("styles", name, ", ".join(STYLES), "pass names from this list")
+            )
     if not isinstance(noise, int | float) or not noise >= 0:
-        raise InvalidInput(message("noise", noise, "a number, at least 0", "pass 1.0 for usual"))
+        raise InvalidInput(message("noise", noise, "a number, at least 0", "pass 1.0, the default"))
     if not of:
-        raise InvalidInput(message("of", of, "some records", "leave it out for all"))
+        raise InvalidInput(message("of", of, "at least one record", "leave of out for all"))
 
 
 def _turns(things: Sequence[Thing], draw: random.Random) -> Iterator[Thing]:

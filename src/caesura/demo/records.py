@@ -99,7 +99,7 @@ def split(seed: int = 0) -> Split:
     set()
     """
     if not isinstance(seed, int):
-        raise InvalidInput(message("seed", seed, "a whole number", "pass one"))
+        raise InvalidInput(message("seed", seed, "a whole number", "pass 0, the default"))
     shuffled = list(records())
     random.Random(f"split {seed}").shuffle(shuffled)
     first, second = len(shuffled) * 2 // 3, len(shuffled) * 23 // 30

@@ -29,12 +29,13 @@ def check(n: object, seed: object) -> None:
     --------
     >>> check(-1, 0)
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: n: got -1, expected a whole number, at least 0; pass how many
+    caesura.errors.InvalidInput: n: got -1, expected a whole number, at least 0; pass 100,
+    for example
     """
     if not isinstance(n, int) or n < 0:
-        raise InvalidInput(message("n", n, "a whole number, at least 0", "pass how many"))
+        raise InvalidInput(message("n", n, "a whole number, at least 0", "pass 100, for example"))
     if not isinstance(seed, int):
-        raise InvalidInput(message("seed", seed, "a whole number", "pass one"))
+        raise InvalidInput(message("seed", seed, "a whole number", "pass 0, the default"))
 
 
 def filled(template: str, lists: Lists, draw: random.Random) -> str:

@@ -144,7 +144,7 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     if x.get("spans") is None:
         return _named(name, **given)
     if "segments" in given:
-        raise InvalidInput(f"{name}.spans: got segments as well, expected one of them")
+        raise InvalidInput(f"{name}.spans: got segments as well; leave one of the two out")
     return _with_spans(_named(name, **given), x["spans"], name)
 
 

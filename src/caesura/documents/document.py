@@ -219,14 +219,14 @@ def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[s
     checked = checked_strings("dense_names", names)
     if len(set(checked)) < len(checked) or len(checked) != dense.shape[1]:
         expected = f"{dense.shape[1]} different names, one for each column of dense"
-        raise InvalidInput(message("dense_names", checked, expected, "correct them"))
+        raise InvalidInput(message("dense_names", checked, expected, "name each column once"))
     return checked
 
 
 def _checked_known(known: Any, segments: Any, count: int) -> Partial:
     """Return the checked segments or partial labels of a document."""
     if segments is not None:
-        raise InvalidInput("known: got segments as well, expected one of them; leave one out")
+        raise InvalidInput("known: got segments as well; leave one of the two out")
     partial = Partial.of(known)
     partial.check(count, "known")
     return partial

@@ -81,8 +81,8 @@ class Partial:
             return known
         names = [field.name for field in fields(cls)]
         if not isinstance(known, Mapping) or not known.keys() <= set(names):
-            expected = f"partial labels: an object with some of {', '.join(names)}"
-            raise InvalidInput(message("known", known, expected, "correct it"))
+            expected = f"partial labels: an object with keys among {', '.join(names)}"
+            raise InvalidInput(message("known", known, expected, "leave out other keys"))
         given = dict(known)
         if isinstance(given.get("tokens"), Mapping):  # JSON keys are strings
             given["tokens"] = {_index(t): labels for t, labels in given["tokens"].items()}

@@ -157,7 +157,9 @@ class Tokeniser:
             expected = f"{', '.join(_NAMED)} or {{'regex': '...'}}"
             raise InvalidInput(message("tokeniser", self.name, expected, "pass one of these"))
         if named and self.regex is not None:
-            raise InvalidInput(f"tokeniser: got {self.name!r} and a regular expression, not one")
+            raise InvalidInput(
+                f"tokeniser: got {self.name!r} and a regular expression; leave one out"
+            )
         if self.regex is not None:
             _compiled(self.name, self.regex)
 

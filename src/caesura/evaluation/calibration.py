@@ -121,7 +121,7 @@ def reliability(
         expected, remedy = "numbers from 0 to 1 in one list", "pass probabilities, not scores"
         raise InvalidInput(message("confidences", confidences, expected, remedy))
     if hit.shape != p.shape or not np.isin(hit, (0, 1)).all():
-        expected, remedy = f"{len(p)} times True or False", "pass one for each probability"
+        expected, remedy = f"True or False for each of {len(p)}", "pass one for each number"
         raise InvalidInput(message("right", right, expected, remedy))
     edges = np.linspace(0.0, 1.0, bins + 1)
     place = np.searchsorted(edges[1:-1], p)

@@ -153,7 +153,9 @@ def _chances(
         values = list(numbers) if isinstance(numbers, Iterable) else numbers
         if not _shares(values) or len(values) != len(segments):
             expected = f"{len(segments)} numbers from 0 to 1, one for each predicted segment"
-            raise InvalidInput(message(f"probabilities[{i}]", values, expected, "give them all"))
+            raise InvalidInput(
+                message(f"probabilities[{i}]", values, expected, "complete the list")
+            )
         kept.append([p for p, s in zip(values, segments, strict=True) if s[2] != outside])
     return kept
 

@@ -284,7 +284,9 @@ def _read(value: Any, lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
         if value["lexicon"] not in lexicons:
             known = ", ".join(lexicons) or "none"
             expected = f"one of the lexicons that are given: {known}"
-            raise InvalidInput(message("lexicon", value["lexicon"], expected, "give it too"))
+            raise InvalidInput(
+                message("lexicon", value["lexicon"], expected, "pass this lexicon as well")
+            )
         return lexicons[value["lexicon"]]
     if set(value) == {"function"} and isinstance(value["function"], str):
         return named_function(value["function"], trust)

@@ -100,7 +100,8 @@ def score(
     if not isinstance(p, Potentials):
         if len(listed) != len(segments):
             raise InvalidInput(
-                f"segments: got {len(segments)} segmentations for {len(listed)} sequences"
+                f"segments: got {len(segments)} segmentations for {len(listed)} sequences; give "
+                "one for each sequence"
             )
         return [score(one, cut, method=method) for one, cut in zip(listed, segments, strict=True)]
     indexed = as_indices(p, segments)
@@ -255,7 +256,7 @@ def kl_divergence(
             n_threads,
         )
     if not isinstance(q, Potentials):
-        raise InvalidInput("q: got a list, expected Potentials, as p is")
+        raise InvalidInput("q: got a list, expected single Potentials, as p is")
     if number is None:
         return reference.kl_divergence(p, q)
     require_possible(log_partition(p, method=method) > -np.inf)

@@ -62,7 +62,7 @@ def check_count(name: str, value: object) -> None:
     """Raise unless an argument is an integer of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         expected = "a whole number, at least 1"
-        remedy = "arguments may be swapped" if isinstance(value, Iterable) else "correct it"
+        remedy = "arguments may be swapped" if isinstance(value, Iterable) else "pass 1 or more"
         raise InvalidInput(message(name, value, expected, remedy))
 
 

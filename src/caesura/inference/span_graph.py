@@ -128,7 +128,7 @@ class SpanGraph:
         expected = f"0 <= start < end <= {T}"
         require(
             (s >= 0) & (s < e) & (e <= T),
-            lambda i: message(f"spans[{i}]", tuple(places[i].tolist()), expected, "correct it"),
+            lambda i: message(f"spans[{i}]", tuple(places[i].tolist()), expected, "count from 0"),
         )
         require(
             (names >= 0) & (names < Y),
@@ -334,7 +334,7 @@ class SpanGraph:
         n = len(self._segments)
         require(
             (items >= 0) & (items < n),
-            lambda i: message(f"path[{i}]", int(items[i]), f"a span below {n}", "correct it"),
+            lambda i: message(f"path[{i}]", int(items[i]), f"a span below {n}", "count from 0"),
         )
         return self._graph.score(items.tolist())
 

@@ -257,14 +257,14 @@ def _check(rows: Ints, sizes: Ints, Y: int) -> None:
     B = len(sizes)
     require(
         (sizes >= 0) & (sizes <= MOST_INDEX),
-        lambda b: message(f"lengths[{b}]", int(sizes[b]), "0 or more", "correct it"),
+        lambda b: message(f"lengths[{b}]", int(sizes[b]), "0 or more", "pass a length"),
     )
     b, s, e, y = rows.T
     own = sizes[np.clip(b, 0, max(B - 1, 0))] if B else np.zeros_like(b)
     expected = f"a sequence below {B}, 0 <= start < end <= its length, a label below {Y}"
     require(
         (b >= 0) & (b < B) & (s >= 0) & (s < e) & (e <= own) & (y >= 0) & (y < Y),
-        lambda i: message(f"spans[{i}]", tuple(rows[i].tolist()), expected, "correct it"),
+        lambda i: message(f"spans[{i}]", tuple(rows[i].tolist()), expected, "count from 0"),
     )
     sorted_ = np.concatenate([np.ones(min(len(b), 1), bool), b[1:] >= b[:-1]])
     expected = "spans sorted by sequence"

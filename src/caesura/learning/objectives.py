@@ -163,7 +163,7 @@ def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:
             message(name, f"shape {found.shape}", f"a number or {n} of them", remedy)
         )
     if not (np.isfinite(found).all() and (found >= 0.0).all()):
-        raise InvalidInput(message(name, value, "finite numbers, 0 or more", "correct them"))
+        raise InvalidInput(message(name, value, "finite numbers, 0 or more", "pass 0 for none"))
     return np.atleast_1d(found) if found.any() else np.empty(0)
 
 

@@ -44,7 +44,8 @@ class Calibration(NamedTuple):
     def threshold_for(self, precision: float) -> float:
         """Return the smallest threshold above which this share of held-out segments is correct."""
         if not isinstance(precision, Real) or not 0 <= precision <= 1:
-            raise InvalidInput(message("precision", precision, "a share from 0 to 1", "correct it"))
+            expected = "a number from 0 to 1"
+            raise InvalidInput(message("precision", precision, expected, "pass for example 0.95"))
         order = np.argsort(-self.seen, kind="stable")
         seen, right = self.seen[order], self.right[order]
         share = np.cumsum(right) / np.arange(1, len(right) + 1)
@@ -68,7 +69,9 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     with a temperature, probabilities are limited to [1 / (n + 2), (n + 1) / (n + 2)].
     """
     if len(probabilities) == 0:
-        raise InvalidInput("X: got no predicted segments, expected at least one")
+        raise InvalidInput(
+            "X: got no predicted segments, expected at least one; pass more held-out sequences"
+        )
     probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may round to slightly above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
@@ -154,6 +157,6 @@ def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
 def not_constrained(name: str) -> str:
     """Return the error for a precision requested under constraints."""
     return (
-        f"{name}: got some with precision, expected none, since calibrate has learnt from free "
-        "predictions; leave them out, or pass a threshold instead of precision"
+        f"{name}: cannot be combined with precision, because the calibration holds for "
+        "unconstrained predictions; pass a threshold instead"
     )

@@ -125,7 +125,8 @@ class ChainCRF(Answers):
             raise InvalidInput(message("scheme", self.scheme, expected, "pass one of them"))
         if self.scheme is None and self.loss == "segments":
             others = [repr(one) for one in LEARNERS[self.learner].losses if one != "segments"]
-            expected = f"{' or '.join(others)} with scheme=None, where tags do not spell segments"
+            why = "because tags without a scheme do not define segments"
+            expected = f"{' or '.join(others)} with scheme=None, {why}"
             remedy = "pass one of them, or a scheme such as 'BIO'"
             raise InvalidInput(message("loss", self.loss, expected, remedy))
 

@@ -288,7 +288,7 @@ class Answers(Predictor):
             return -np.inf
         if not is_number(threshold) or not 0 <= threshold <= 1:
             raise InvalidInput(
-                message("threshold", threshold, "a probability, 0 to 1", "correct it")
+                message("threshold", threshold, "a probability, 0 to 1", "pass for example 0.9")
             )
         return threshold
 

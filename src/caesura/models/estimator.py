@@ -115,7 +115,8 @@ class Estimator(Parameters):
             if name == "delta" and value is None:
                 continue  # each learner has its own default
             if not is_number(value) or not 0 <= value < np.inf:
-                raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
+                remedy = "leave it out for the default"
+                raise InvalidInput(message(name, value, "a number, 0 or more", remedy))
         check_orders(self)
         model_rules(self.constraints)
         choices = ("learner", LEARNERS), ("precision", PRECISIONS), ("update", UPDATES)
@@ -123,7 +124,7 @@ class Estimator(Parameters):
             value = getattr(self, name)
             if value not in known:
                 expected = " or ".join(map(repr, known))
-                raise InvalidInput(message(name, value, expected, "pass what is expected"))
+                raise InvalidInput(message(name, value, expected, "pass one of these"))
         for name in ("average", "pa_error_sensitive", "stream", "standardise"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 remedy = "pass one of them"
@@ -134,7 +135,7 @@ class Estimator(Parameters):
             raise InvalidInput(message("warm_start", self.warm_start, expected, "pass one of them"))
         if self.warm_start == "near" and self.patterns == "grow":
             expected = "True with patterns='grow'"
-            remedy = "declare the patterns, or pass True and the old data too"
+            remedy = "name the patterns, or pass warm_start=True and the old data as well"
             raise InvalidInput(message("warm_start", "near", expected, remedy))
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"

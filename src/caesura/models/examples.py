@@ -119,5 +119,5 @@ def weights_of(given: npt.ArrayLike | None, n: int) -> Floats:
     good = weight.shape == (n,) and (np.isfinite(weight) & (weight >= 0)).all() and weight.any()
     if not good:
         expected = f"{n} finite numbers, 0 or more and not all 0, one for each sequence"
-        raise InvalidInput(message("sample_weight", given, expected, "correct them"))
+        raise InvalidInput(message("sample_weight", given, expected, "pass 1.0 for each"))
     return weight

@@ -87,7 +87,7 @@ def _refuse_file(x: Any, name: str) -> None:
         return
     path = os.fspath(x)
     if os.path.splitext(path)[1].lower() in _FILES and os.path.isfile(path):
-        expected = "a text, not the name of a file that holds some"
+        expected = "a text, not the name of a file with texts"
         remedy = f"pass caesura.corpora.read({path!r})"
         raise InvalidInput(message(name, path, expected, remedy))
 
@@ -102,10 +102,10 @@ def one_sequence(x: Any, name: str = "x") -> Any:
             raise InvalidInput(message(name, x, expected, remedy))
     elif listed and all(_is_sequence(one) for one in x):
         came = f"a list of {len(x)} sequences ({type(x[0]).__name__})"
-        raise InvalidInput(f"{name}: got {came}, expected one; pass one of them at a time")
+        raise InvalidInput(f"{name}: got {came}, expected one sequence; pass one at a time")
     if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a pandas column
-        expected = "one sequence, not a column of them"
-        raise InvalidInput(message(name, type(x), expected, "pass one of them at a time"))
+        expected = "one sequence, not a column of sequences"
+        raise InvalidInput(message(name, type(x), expected, "pass one at a time"))
     _refuse_file(x, name)
     return x
 

@@ -8,7 +8,7 @@ from itertools import repeat
 import numpy as np
 
 from caesura import _kernels
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, counted
 from caesura.inference.problems import rules_of
 from caesura.models.rules import OF_LABELS, Rules
 from caesura.potentials import Potentials
@@ -117,14 +117,14 @@ def _about_labels(rules: Rules) -> bool:
 def missing_rules(count: int) -> InvalidInput:
     """Return the error for fewer constraints than sequences."""
     return InvalidInput(
-        f"constraints: got {count} of them for more sequences, expected one dict, or one "
-        "for each sequence"
+        f"constraints: got {counted(count, 'dict')} for more sequences, expected a single dict, or "
+        "one for each sequence"
     )
 
 
 def too_many_rules(count: int) -> InvalidInput:
     """Return the error for more constraints than sequences."""
     return InvalidInput(
-        f"constraints: got more than {count} of them for {count} sequences, expected one "
-        "dict, or one for each sequence"
+        f"constraints: got more than {counted(count, 'dict')} for {counted(count, 'sequence')}, "
+        "expected a single dict, or one for each sequence"
     )

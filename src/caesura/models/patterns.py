@@ -76,7 +76,7 @@ def check_orders(model: Estimator) -> None:
     least = model.pattern_min_freq
     if not isinstance(least, Real) or isinstance(least, bool) or not 0 <= least < np.inf:
         expected = "a number, 0 or more"
-        raise InvalidInput(message("pattern_min_freq", least, expected, "correct it"))
+        raise InvalidInput(message("pattern_min_freq", least, expected, "pass 0 for no minimum"))
     if model.patterns is not None and not grows(model):
         _check_declared(model.patterns)
 
@@ -94,7 +94,9 @@ def _check_declared(given: Any) -> None:
         raise InvalidInput(message("patterns", given, expected, remedy))
     if any(isinstance(one, str) and one == GROW for one in given):
         expected = "'grow' alone, or a list of patterns"
-        raise InvalidInput(message("patterns", list(given), expected, "leave the other out"))
+        raise InvalidInput(
+            message("patterns", list(given), expected, "leave the other patterns out")
+        )
     if given and all(isinstance(one, str) and len(labels_of(one)) == 1 for one in given):
         expected = "a list of patterns, each with its labels"
         raise InvalidInput(message("patterns", given, expected, remedy))

@@ -58,7 +58,9 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
         pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
         if len(pair) != 2 or not all(_is_penalty(one) for one in pair):
             expected = "c2, or (c1, c2), which are 0 or more"
-            raise InvalidInput(message(f"penalties[{group!r}]", value, expected, "correct it"))
+            raise InvalidInput(
+                message(f"penalties[{group!r}]", value, expected, "write (0.0, 0.1)")
+            )
         mine = np.isin(sources, groups[group])
         c1[mine], c2[mine] = pair
     return c1, c2

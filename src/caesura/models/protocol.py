@@ -33,7 +33,7 @@ class Parameters:
         for name in params:
             if name not in known:
                 expected = f"one of {', '.join(known)}"
-                raise InvalidInput(message("parameter", name, expected, "correct its name"))
+                raise InvalidInput(message("parameter", name, expected, "pass one of these names"))
         for name, value in params.items():
             setattr(self, name, value)
         return self

@@ -180,7 +180,8 @@ class PrunedSemiCRF(Parameters):
             good = isinstance(value, int | float) and not isinstance(value, bool)
             if not good or not 0.0 <= value <= most:
                 limit = "from 0 to 1" if most == 1.0 else "0 or more"
-                raise InvalidInput(message(name, value, f"a number, {limit}", "correct it"))
+                remedy = "leave it out for the default"
+                raise InvalidInput(message(name, value, f"a number, {limit}", remedy))
 
     def _read(self, X: Any, y: Any) -> tuple[list[Document], list[list[Segment]]]:
         documents: list[Document] = []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.constraints import Marks
 from caesura.documents import Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.inference.problems import Rule
 from caesura.segments import Segment, fill_gaps
 
@@ -214,8 +214,8 @@ def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
         raise InvalidInput(message("constraints", constraints, expected, remedy))
     if isinstance(constraints, Sized) and isinstance(X, Sized) and len(constraints) != len(X):
         raise InvalidInput(
-            f"constraints: got {len(constraints)} of them for {len(X)} sequences, expected one "
-            "dict, or one for each sequence"
+            f"constraints: got {counted(len(constraints), 'dict')} for "
+            f"{counted(len(X), 'sequence')}, expected a single dict, or one for each sequence"
         )
     return (
         (read_rules(one, f"constraints[{i}]"), f"constraints[{i}]")
@@ -242,7 +242,8 @@ def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str
             _check_labels(key, [label], labels)
             if not start < end <= length:
                 expected = f"0 <= start < end <= {length} (end is exclusive)"
-                raise InvalidInput(message(key, (start, end, label), expected, "correct it"))
+                remedy = "count tokens from 0"
+                raise InvalidInput(message(key, (start, end, label), expected, remedy))
     for key in ("boundaries", "no_boundaries"):
         for t in getattr(rules, key):
             if not 0 < t < length:
@@ -272,7 +273,7 @@ def check_rule_labels(constraints: Constraints, labels: Sequence[str]) -> None:
     >>> check_rule_labels({"at_most_once": ["yeer"]}, ["title", "year"])
     Traceback (most recent call last):
     caesura.errors.InvalidInput: constraints['at_most_once']: got 'yeer', expected one of the labels
-    title, year; correct it
+    title, year; pass one of them
     """
     if not isinstance(constraints, Mapping):
         return
@@ -290,7 +291,7 @@ def _check_labels(name: str, some: Iterable[Any], labels: Sequence[str]) -> None
     for label in some:
         if label not in labels:
             expected = f"one of the labels {', '.join(labels)}"
-            raise InvalidInput(message(name, label, expected, "correct it"))
+            raise InvalidInput(message(name, label, expected, "pass one of them"))
 
 
 @contextmanager
@@ -321,7 +322,7 @@ def naming_segments(name: str) -> Iterator[None]:
 
 def _listed(value: Any, name: str, expected: str) -> list[Any]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInput(message(name, value, expected, "correct it"))
+        raise InvalidInput(message(name, value, expected, "pass a list"))
     return list(value)
 
 

@@ -78,7 +78,7 @@ class PairMarginals:
         T, L, _ = self.spans.shape
         if not 0 <= start < end <= T:
             raise InvalidInput(
-                message("segment", (start, end), f"0 <= start < end <= {T}", "correct it")
+                message("segment", (start, end), f"0 <= start < end <= {T}", "count from 0")
             )
         if end - start > L:
             return 0.0

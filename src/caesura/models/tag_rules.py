@@ -79,7 +79,7 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
         _check_label(label, labels, here)
         if not start < end <= p.length:
             expected = f"0 <= start < end <= {p.length} (end is exclusive)"
-            raise InvalidInput(message(here, (start, end, label), expected, "correct it"))
+            raise InvalidInput(message(here, (start, end, label), expected, "count from 0"))
         for at, history in _histories(tags, start, end, label, p.length):
             if len(history) == 1:  # the token may not have this tag
                 others = [k for k in range(len(tags.tags)) if k != history[0]]
@@ -91,7 +91,7 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
 def _check_label(label: object, labels: Sequence[str], name: str) -> None:
     if label not in labels:
         expected = f"one of the labels {', '.join(labels)}"
-        raise InvalidInput(message(name, label, expected, "correct it"))
+        raise InvalidInput(message(name, label, expected, "pass one of them"))
 
 
 def _histories(

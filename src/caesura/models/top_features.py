@@ -45,7 +45,7 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
         mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
-            raise InvalidInput(message("label", label, expected, "correct it"))
+            raise InvalidInput(message("label", label, expected, "pass one of them"))
         chosen = np.flatnonzero(np.isin(shown.last[codes], mine))
     blocks, attributes = blocks_of(parameters), shown.attributes
     w = np.concatenate([fitted.w[block] for block in (blocks.rows, blocks.edges, blocks.patterns)])

@@ -185,18 +185,20 @@ class Answers(Predictor):
         if precision is not None:
             if constraints is not None:
                 raise InvalidInput(
-                    "constraints: got some with precision, which is about free predictions; pass a "
-                    "threshold instead"
+                    "constraints: cannot be combined with precision, because the calibration holds "
+                    "for unconstrained predictions; pass a threshold instead"
                 )
             if self.calibration_ is None:
-                raise InvalidInput("precision: needs a calibrated model; call calibrate first")
+                raise InvalidInput(
+                    "precision: needs a calibrated model; call calibrate(X, y) first"
+                )
             return self.calibration_.threshold_for(precision)
         if threshold is None:
             return -np.inf
         number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
         if not number or not 0 <= threshold <= 1:
             expected = "a probability, 0 to 1"
-            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
+            raise InvalidInput(message("threshold", threshold, expected, "pass for example 0.9"))
         return float(threshold)
 
     # -- explanations ------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def given_spans(segments: Any, lengths: Ints, n_labels: int, max_width: int) -> 
     joined = np.zeros(len(rows), bool)
     joined[1:] = (b[1:] == b[:-1]) & (s[1:] < e[:-1])
     for wrong, expected, remedy in (
-        (~fits, f"0 <= start < end <= the length, and a label below {n_labels}", "correct it"),
+        (~fits, f"0 <= start < end <= the length, and a label below {n_labels}", "count from 0"),
         (e - s > max_width, f"at most max_width={max_width} tokens", "raise max_width"),
         (joined, "spans that do not overlap", "leave one out"),
     ):

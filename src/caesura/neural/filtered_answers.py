@@ -99,7 +99,7 @@ class KeptAnswers(nn.Module):
         rows = self.candidates(local, sizes)
         if chosen == "greedy":
             if rules is not None and any(rules):
-                expected = "'global' or 'mean', which keep rules about labels"
+                expected = "'global' or 'mean', which support constraints"
                 raise InvalidInput(message("decoder", "greedy", expected, "choose one"))
             b, s, e, y = rows.T
             own = local.detach()[b, s, e - s - 1].log_softmax(-1).cpu().double().numpy()

@@ -54,7 +54,7 @@ class FilteredMarginals(NamedTuple):
         """Return the probability of a segment; 0 if the filter has dropped it."""
         if label not in self.labels[1:]:
             expected = f"one of {list(self.labels[1:])}"
-            raise InvalidInput(message("label", label, expected, "correct it"))
+            raise InvalidInput(message("label", label, expected, "pass one of them"))
         return dict(self.spans).get(Segment(start, end, label), 0.0)
 
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:

@@ -155,4 +155,6 @@ def _check(rows: Ints, structure: Structure) -> None:
 def _refuse(rows: Ints, wrong: Any, expected: str) -> None:
     for i in np.flatnonzero(wrong)[:1].tolist():
         b, *segment = rows[i].tolist()
-        raise InvalidInput(message(f"segments[{b}]", tuple(segment), expected, "correct it"))
+        raise InvalidInput(
+            message(f"segments[{b}]", tuple(segment), expected, "correct this segment")
+        )

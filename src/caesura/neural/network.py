@@ -43,7 +43,7 @@ def check_device(device: Any) -> None:
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
         said = str(error).partition("\n")[0][:80]
         expected = "a device that torch can use, such as 'cpu'"
-        raise InvalidInput(message("device", device, expected, f"correct it ({said})")) from None
+        raise InvalidInput(message("device", device, expected, f"pass 'cpu' ({said})")) from None
 
 
 def token_features(features: Any) -> Features:

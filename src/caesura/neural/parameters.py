@@ -48,8 +48,8 @@ def check_parameters(model: Any) -> None:
         raise InvalidInput(message("order", model.order, "1 with 'filtered'", "leave it out"))
     _check_outside(model)
     if not isinstance(model.transformer, str | os.PathLike | None):
-        expected = "the name of a model, or a folder"
-        raise InvalidInput(message("transformer", model.transformer, expected, "correct it"))
+        expected = "the name of a model, a folder, or None"
+        raise InvalidInput(message("transformer", model.transformer, expected, "pass a string"))
     Tokeniser.of(model.tokeniser)
     check_device(model.device)
     for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
@@ -77,4 +77,5 @@ def _check_number(model: Any, name: str, most: float) -> None:
     good = isinstance(value, int | float) and not isinstance(value, bool)
     if not good or not 0.0 <= value <= most:
         limit = "0 or more" if most == float("inf") else f"from 0 to {most:g}"
-        raise InvalidInput(message(name, value, f"a number, {limit}", "correct it"))
+        remedy = "leave it out for the default"
+        raise InvalidInput(message(name, value, f"a number, {limit}", remedy))

@@ -42,7 +42,7 @@ class Transformer(nn.Module):
         except (OSError, ValueError) as error:
             expected = "the name of a model on the Hugging Face hub, or a local folder"
             raise InvalidInput(
-                message("transformer", name, expected, f"correct it ({error})")
+                message("transformer", name, expected, f"check the name ({error})")
             ) from None
         self.name, self.frozen = name, bool(frozen)
         self.size = int(self.model.config.hidden_size)

@@ -82,7 +82,10 @@ def _reader(name: str) -> Callable[[str, str, str], Iterable[Any]]:
     if "://" in name:
         return _by_url
     if not os.path.exists(name):
-        raise InvalidInput(f"{name}: no such file; give a database, or the file of a table")
+        raise InvalidInput(
+            f"{name}: no such file; pass a DuckDB or SQLite file, a database URL, or a CSV, TSV, "
+            "JSON lines, Parquet or Excel file"
+        )
     if is_table(name):
         return _of_file
     if os.path.isdir(name):
@@ -106,7 +109,9 @@ def _of_folder(name: str, table: str, column: str) -> Iterable[Any]:
 
     files = sorted(map(str, Path(name).glob(f"{table}-*.parquet")))
     if not files:
-        raise InvalidInput(f"{name}: no files of a table {table!r}; check the name")
+        raise InvalidInput(
+            f"{name}: the folder has no files {table}-*.parquet; check the name of the table"
+        )
     sure = ~dataset.field("review")
     found: list[Any] = dataset.dataset(files).to_table([column], filter=sure)[column].to_pylist()
     return found
@@ -133,7 +138,10 @@ def _by_sqlite(name: str, table: str, column: str) -> Iterable[Any]:
         found = connection.execute("SELECT name FROM pragma_table_info(?)", [table]).fetchall()
         columns = [one for (one,) in found]
         if column.lower() not in map(str.lower, columns):
-            raise InvalidInput(f"{name}: got no column {column!r} in a table {table!r}; check both")
+            raise InvalidInput(
+                f"{name}: the table {table!r} does not exist or has no column {column!r}; check "
+                "both names"
+            )
         return [row[0] for row in connection.execute(_query(table, column, columns))]
     finally:
         connection.close()

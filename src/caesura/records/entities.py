@@ -133,7 +133,8 @@ def store_entities(
     if not isinstance(schema, Schema):
         raise InvalidInput(message("schema", schema, "a Schema", 'pass Schema("papers")'))
     if not isinstance(linker, Linker):
-        raise InvalidInput(message("linker", linker, "a fitted Linker", "see Linker.fit"))
+        remedy = "pass Linker(fields).fit(records, matches=...)"
+        raise InvalidInput(message("linker", linker, "a fitted Linker", remedy))
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
     if not hasattr(model, "labels_"):
@@ -236,7 +237,7 @@ class _Store:
         except Exception as error:  # each database has its own exceptions
             if "transaction" not in str(error) or known_reason(error):
                 raise
-            expected = "one without an open transaction"
+            expected = "a connection without an open transaction"
             remedy = f"call its commit() first ({error})"
             raise InvalidInput(message("connection", self.connection, expected, remedy)) from error
 
@@ -246,8 +247,8 @@ class _Store:
         found = {name: self._columns(name) for name in tables}
         for name, columns in tables.items():
             if found[name] and (not found[self.mentions] or found[name] != list(columns)):
-                expected = "names of tables that are not there, or that store_entities has made"
-                remedy = f"choose another name; it has the columns {', '.join(found[name])}"
+                expected = "names of tables that do not exist, or that store_entities has made"
+                remedy = f"choose another name; this table has {', '.join(found[name])}"
                 raise InvalidInput(message("schema", name, expected, remedy))
             inner = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns.items())
             self._run(f"CREATE TABLE IF NOT EXISTS {quoted(name)} ({inner})")
@@ -259,7 +260,7 @@ class _Store:
         names = [name.casefold() for name in columns]
         for name, column in zip(names, columns, strict=True):
             if name in ("id", "mentions") or names.count(name) > 1:
-                expected = "labels that are no other column: id, mentions, LABEL_id"
+                expected = "labels that differ from the columns id, mentions and LABEL_id"
                 raise InvalidInput(message("model", column, expected, "rename the label"))
         kinds = [text] * len(self.plain) + [number] * len(self.schema.one)
         own = {"id": number, **dict(zip(columns, kinds, strict=True)), "mentions": number}
@@ -274,7 +275,7 @@ class _Store:
         ]
         if len({name.casefold() for name, _ in tables}) < len(tables):
             came = ", ".join(name for name, _ in tables)
-            raise InvalidInput(message("schema", came, "different tables", "rename some"))
+            raise InvalidInput(message("schema", came, "different tables", "rename one"))
         return dict(tables)
 
     def _columns(self, table: str) -> list[str]:

@@ -161,7 +161,7 @@ def check_threshold(threshold: Any) -> None:
     wrong = isinstance(threshold, bool) or not isinstance(threshold, int | float)
     if wrong or not 0 <= threshold <= 1:
         expected = "a probability, 0 to 1"
-        raise InvalidInput(message("threshold", threshold, expected, "correct the number"))
+        raise InvalidInput(message("threshold", threshold, expected, "pass for example 0.9"))
 
 
 def _check_table(name: object) -> None:

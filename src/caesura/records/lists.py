@@ -181,7 +181,7 @@ def read_seeds(
     for taken in (OUTSIDE, *ADDED):
         if taken in header:
             raise InvalidInput(
-                f"{name}: got a column called {taken!r}, which is reserved; rename it"
+                f"{name}: got a column called {taken!r}, which is reserved; rename the column"
             )
     filled = [
         {c: str(row[c]).strip() for c in header if folded(str(row.get(c) or ""))} for row in rows
@@ -206,14 +206,19 @@ def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
         reader.fieldnames = header
         rows = list(reader)
     except csv.Error as error:
-        raise InvalidInput(f"{path}: is not a table that can be read: {error}") from None
+        raise InvalidInput(
+            f"{path}: cannot be read as a table ({error}); pass a CSV file"
+        ) from None
     if not all(header) or len(set(header)) < len(header):
         raise InvalidInput(
             f"{path}: got the header {header!r}, expected a different name for each column"
         )
     for i, row in enumerate(rows, start=2):
         if None in row:
-            raise InvalidInput(f"{path}, row {i}: got more cells than the {len(header)} columns")
+            raise InvalidInput(
+                f"{path}, row {i}: got more cells than the {len(header)} columns; put values that "
+                "contain the separator in quotes"
+            )
     return header, rows
 
 

@@ -190,7 +190,7 @@ def load(
     stamp = Stamp(given.name, storable(name), version_of(loaded), threshold)
     if known is not None:
         if not isinstance(known, KnownValues):
-            remedy = "see KnownValues.read"
+            remedy = "pass KnownValues.read(...)"
             raise InvalidInput(message("known", known, "KnownValues", remedy))
         loaded = known.attach(loaded)
     sink = sink_for(into, wait) if isinstance(into, str | os.PathLike) else into
@@ -226,7 +226,7 @@ def load(
 def _check_wait(wait: Any) -> None:
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not wait >= 0:
         expected = "a number of seconds, 0 or more"
-        raise InvalidInput(message("wait", wait, expected, "correct the number"))
+        raise InvalidInput(message("wait", wait, expected, "pass 10, for example"))
 
 
 def _names(carry: Any) -> list[str]:

@@ -190,7 +190,7 @@ class KnownValues:
         for label, some in values.items():
             if label not in self._values:
                 expected = f"one of {', '.join(self._values)}"
-                remedy = "give it, even without values, when KnownValues is made"
+                remedy = "create KnownValues with this label, as in KnownValues({label: []})"
                 raise InvalidInput(message("values", label, expected, remedy))
             if isinstance(some, str) or not isinstance(some, Iterable):
                 raise InvalidInput(message("values", {label: some}, "a list", "put it into a list"))

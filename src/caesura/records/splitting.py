@@ -76,7 +76,7 @@ def _own(by: Callable[[str], Iterable[str]], text: str) -> list[str]:
     parts = list(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
     if parts is None or not all(isinstance(part, str) for part in parts):
         expected = "a function that returns a list of strings"
-        raise InvalidInput(message("split", found, expected, "correct it"))
+        raise InvalidInput(message("split", found, expected, "return [text] for one record"))
     return parts
 
 

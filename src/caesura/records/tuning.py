@@ -94,13 +94,13 @@ def tuned(X: Floats, pairs: Sequence[Pair], entity: Ints, c2: float) -> Settings
 
 def checked_entities(known: set[Pair], count: int, one_set: bool) -> Ints:
     """Return the entity of each record, for cross-validation."""
-    came, advice = "records of two sets", "leave out others, or leave tune off"
+    came, advice = "records of two sets", "leave out others=, or tune=True"
     if one_set:
         entity = np.array(merged(count, dict.fromkeys(known, 1.0)))
         several = Counter(entity.tolist())
         if len(several) >= 4 and sum(size > 1 for size in several.values()) >= 2:
             return entity
-        came, advice = f"{len(several)} entities", "give more records, or leave tune off"
+        came, advice = f"{len(several)} entities", "give more records, or leave out tune=True"
     expected = "one set with four entities or more, two of which have several records"
     raise InvalidInput(f"tune: got {came}, expected {expected}; {advice}")
 

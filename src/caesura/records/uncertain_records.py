@@ -96,7 +96,7 @@ def check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
         several = isinstance(value, tuple) and all(isinstance(part, str) for part in value)
         if not (value is None or isinstance(value, str) or (several and len(value) > 1)):
             expected = "a string, None, or a tuple of two strings or more"
-            remedy = "None asks for an absent field"
+            remedy = "pass None to ask for an absent field"
             raise InvalidInput(message(f"query[{label!r}]", value, expected, remedy))
 
 

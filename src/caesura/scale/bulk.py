@@ -183,7 +183,7 @@ def segment_files(
         raise InvalidInput(message("to", to, f"one of {known}", "pass one of them"))
     if not isinstance(part_size, int | float) or not part_size > 0:
         expected = "a number of megabytes above 0"
-        raise InvalidInput(message("part_size", part_size, expected, "correct the number"))
+        raise InvalidInput(message("part_size", part_size, expected, "pass for example 16"))
     place = places.plain(folder)
     jobs = _jobs([places.plain(path) for path in paths], place, to, part_size, options)
     task = _Task(ModelSource.of(model, trust, executor), to)
@@ -215,7 +215,7 @@ def _jobs(
 ) -> list[_Job]:
     """Return the parts to make, or raise if two have the same name."""
     if not names:
-        raise InvalidInput("paths: got none, expected at least one file; give some")
+        raise InvalidInput("paths: got none, expected at least one file; pass names of files")
     for url in {name.partition("://")[0]: name for name in [*names, folder]}.values():
         places.refreshed(url)
     made: dict[str, _Job] = {}

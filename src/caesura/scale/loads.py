@@ -237,7 +237,7 @@ def _folder(folder: str | os.PathLike[str] | None, into: str | os.PathLike[str])
     """Return the folder of the parts, created if it does not exist."""
     target = os.fspath(into)
     if folder is None and "://" in target:
-        expected = "a folder for parts, as the target is no file"
+        expected = "a folder for the parts, as the target is a URL"
         raise InvalidInput(message("folder", None, expected, "name one that all workers can reach"))
     place = f"{target}.parts" if folder is None else places.plain(folder)
     if not places.is_url(place):
@@ -253,7 +253,7 @@ def _files(names: list[str], reading: Reading, size: float) -> list[File]:
     """Return the inputs, or raise if two would share part names."""
     if not size > 0:
         expected = "a number of megabytes above 0"
-        raise InvalidInput(message("part_size", size, expected, "correct the number"))
+        raise InvalidInput(message("part_size", size, expected, "pass for example 16"))
     for url in {name.partition("://")[0]: name for name in names}.values():
         places.refreshed(url)
     files: list[File] = []

@@ -79,7 +79,9 @@ def _system(url: str) -> tuple[Any, str]:
         ) from None
     except ValueError as error:
         expected = "a URL of a protocol that fsspec knows, as s3://"
-        raise InvalidInput(message("paths", url, expected, f"correct it ({error})")) from None
+        raise InvalidInput(
+            message("paths", url, expected, f"check the protocol ({error})")
+        ) from None
     return found
 
 

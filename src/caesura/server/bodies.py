@@ -65,12 +65,12 @@ def read_question(body: Any, limits: Limits) -> Question:
         raise InvalidInput(message("body", body, "an object", 'send {"texts": ["..."]}'))
     for key in body:
         if key not in KEYS:
-            expected = f"some of {', '.join(KEYS)}"
+            expected = f"keys among {', '.join(KEYS)}"
             raise InvalidInput(message("body", key, expected, "leave out other keys"))
     texts = _texts(body, limits)
     model = body.get("model")
     if model is not None and not isinstance(model, str):
-        raise InvalidInput(message("model", model, "a name", "see GET /models"))
+        raise InvalidInput(message("model", model, "the name of a model", "GET /models lists them"))
     n = whole_number("n", body.get("n", Question._field_defaults["n"]), 1, limits.n_best)
     reasons = whole_number("reasons", body.get("reasons", 12), 0, 1000)
     return Question(texts, model, _constraints(body.get("constraints"), len(texts)), n, reasons)
@@ -159,4 +159,4 @@ def _check_item(name: str, key: str, item: Any) -> None:
             and 0 <= item[0] < item[1]
         )
     if not good:
-        raise InvalidInput(message(name, item, expected, "correct it"))
+        raise InvalidInput(message(name, item, expected, f"send {expected}"))

@@ -57,7 +57,7 @@ def read_state(plain: Mapping[str, Any], length: int) -> State:
     (Segment(start=0, end=1, label='town'),)
     """
     if plain.get("status") not in STATUSES:
-        raise InvalidInput(message("status", plain.get("status"), f"one of {STATUSES}", "see it"))
+        raise InvalidInput(message("status", plain.get("status"), f"one of {STATUSES}", "send one"))
     outside = tuple((int(start), int(end)) for start, end in plain.get("outside", ()))
     return State(plain["status"], _segments(plain.get("segments", ()), length), outside)
 
@@ -90,7 +90,7 @@ def edited(state: State, operations: Iterable[Any], length: int, labels: Collect
     for i, one in enumerate(operations):
         if not isinstance(one, Mapping) or one.get("op") not in tuple(_OPERATIONS):
             expected = f"an operation, one of {', '.join(_OPERATIONS)}"
-            raise InvalidInput(message(f"ops[{i}]", one, expected, "correct it"))
+            raise InvalidInput(message(f"ops[{i}]", one, expected, "send one of these"))
         state = _OPERATIONS[one["op"]](state, one, length, labels)
     return state
 
@@ -134,7 +134,7 @@ def _accept(state: State, one: Mapping[str, Any], length: int, labels: Collectio
 def _status(state: State, one: Mapping[str, Any], length: int, labels: Collection[str]) -> State:
     if one.get("status") not in STATUSES[:1] + STATUSES[2:]:
         expected = "open, partial or skipped"
-        raise InvalidInput(message("status", one.get("status"), expected, "correct it"))
+        raise InvalidInput(message("status", one.get("status"), expected, "send one of these"))
     return state._replace(status=str(one["status"]))
 
 
@@ -151,7 +151,7 @@ def _span(one: Mapping[str, Any], length: int) -> Span:
     start, end = one.get("start"), one.get("end")
     if type(start) is not int or type(end) is not int or not 0 <= start < end <= length:
         expected = f"0 <= start < end <= {length}"
-        raise InvalidInput(message("start, end", (start, end), expected, "count tokens"))
+        raise InvalidInput(message("start, end", (start, end), expected, "count tokens from 0"))
     return start, end
 
 
@@ -174,9 +174,9 @@ def _rest(old: Span, new: Span) -> tuple[Span, Span]:
 def _segments(given: Any, length: int) -> tuple[Segment, ...]:
     if not isinstance(given, list | tuple):
         expected = "a list of [start, end, label]"
-        raise InvalidInput(message("segments", given, expected, "correct it"))
+        raise InvalidInput(message("segments", given, expected, "send a list"))
     for one in given:
         if not isinstance(one, list | tuple) or [type(x) for x in one] != [int, int, str]:
             expected = "[start, end, label] by tokens"
-            raise InvalidInput(message("segments", one, expected, "correct it"))
+            raise InvalidInput(message("segments", one, expected, "send these three"))
     return tuple(in_order([Segment(*one) for one in given], length))

@@ -164,7 +164,7 @@ class Labelling:
         status, words = body.get("status"), str(body.get("words", ""))[:200].casefold()
         first = body.get("first", 0)
         if type(first) is not int or first < 0:
-            raise InvalidInput(message("first", first, "a whole number, 0 or more", "send one"))
+            raise InvalidInput(message("first", first, "a whole number, 0 or more", "send 0"))
         rows: list[Plain] = []
         states, count = self.project.snapshot(), 0
         for i, document in enumerate(self.project.documents):
@@ -182,7 +182,7 @@ def _number(body: Plain) -> int:
     """Return the number of the text that a request is about."""
     i = body.get("text")
     if type(i) is not int:
-        raise InvalidInput(message("text", i, "the number of a text", "send one"))
+        raise InvalidInput(message("text", i, "the number of a text", "send 0 for the first"))
     return i
 
 
@@ -215,7 +215,7 @@ def label_application(
         async def endpoint(request: Request) -> Response:
             body = read_json(await body_of(request, limits))
             if not isinstance(body, dict):
-                raise InvalidInput(message("body", body, "an object", "send one"))
+                raise InvalidInput(message("body", body, "an object", "send JSON such as {}"))
             try:
                 return json_response(await work.run(lambda: answer(body)))
             except OSError as error:  # raised by the journal

@@ -135,7 +135,7 @@ class Project:
             self._check(revision)
             before = self.state(i)
             if not isinstance(operations, list) or not 0 < len(operations) <= 100:
-                raise InvalidInput(message("ops", operations, "a list of operations", "send some"))
+                raise InvalidInput(message("ops", operations, "1 to 100 operations", "send a list"))
             after = edited(before, operations, len(self.documents[i]), self.labels)
             self._write({"kind": "act", "text": self.keys[i], **after.plain()})
             self._apply(i, after)
@@ -167,7 +167,7 @@ class Project:
                 expected = "a new name of at most 100 printable characters, not O"
                 raise InvalidInput(message("label", name, expected, "choose another name"))
             if len(self.labels) >= MOST_LABELS:
-                raise InvalidInput(f"label: expected at most {MOST_LABELS} labels")
+                raise InvalidInput(f"label: there are {MOST_LABELS} labels already, the maximum")
             self._write({"kind": "label", "name": name})
             self.labels.append(name)
 
