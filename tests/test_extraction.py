@@ -14,9 +14,10 @@ import pytest
 from toys import addresses, bags_of
 
 import caesura
-from caesura import ChainCRF, Document, InvalidInput, Segment, SemiCRF, text_of
+from caesura import ChainCRF, Document, InvalidInput, Segment, SemiCRF, persistence, text_of
 from caesura.extraction import BETWEEN, Record, Records, Value
 from caesura.features import earlier, edge, previous, this, word
+from caesura.normalisers import NORMALISERS
 
 TEXTS = ["12 High Street, Leeds", "7 Park Lane, York (North).", "3 Mill Road Leeds"]
 SEGMENTS = [
@@ -193,6 +194,25 @@ def test_files_keep_normalisers_by_name(model: SemiCRF, tmp_path: Path) -> None:
     mine = pickle.loads(pickle.dumps(model)).set_normalisers({"town": "lower"})
     mine.save(tmp_path / "m")
     assert caesura.load(tmp_path / "m").normalisers_ == mine.normalisers_
+
+
+def test_functions_of_the_library_are_not_called_without_trust(
+    model: SemiCRF, tmp_path: Path
+) -> None:
+    """A file could name one that deletes files or imports modules."""
+    model.save(tmp_path / "m")
+    header, arrays = persistence.read(tmp_path / "m", "model")
+    for name in ("caesura.scale.places:remove", "caesura.features.specs:_resolved"):
+        header["normalisers"] = {"town": name}
+        persistence.write(tmp_path / "m", "model", header, arrays)
+        with pytest.raises(InvalidInput, match=r"function: got 'caesura\..*trust=True"):
+            caesura.load(tmp_path / "m")
+
+
+def test_functions_of_normalisers_are_stored_by_name(model: SemiCRF, tmp_path: Path) -> None:
+    mine = pickle.loads(pickle.dumps(model)).set_normalisers({"town": NORMALISERS["lower"]})
+    mine.save(tmp_path / "m")
+    assert caesura.load(tmp_path / "m").normalisers_["town"] == "lower"
 
 
 def test_a_function_of_a_user_is_loaded_only_with_trust(model: SemiCRF, tmp_path: Path) -> None:

@@ -344,8 +344,10 @@ def written(chosen: Mapping[str, str | Normaliser]) -> dict[str, str]:
     >>> written({"date": "year"})
     {'date': 'year'}
     """
+    own = {id(function): name for name, function in NORMALISERS.items()}
     return {
-        label: one if isinstance(one, str) else function_name(one) for label, one in chosen.items()
+        label: one if isinstance(one, str) else own.get(id(one)) or function_name(one)
+        for label, one in chosen.items()
     }
 
 

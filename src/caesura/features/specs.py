@@ -173,9 +173,9 @@ def from_spec(
     lexicons : mapping from str to Lexicon
         The lexicons by name, as `lexicons_of` gives them.
     trust : bool
-        Whether to import the modules of functions that the spec names.  Functions of this library,
-        and those that a feature was made of in this process, need no trust.  Without it, regular
-        expressions that may take exponential time are refused.
+        Whether to import the modules of functions that the spec names.  Functions that this process
+        has passed to a feature or a normaliser need no trust.  Without it, regular expressions that
+        may take exponential time are refused.
 
     Raises
     ------
@@ -313,12 +313,16 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def named_function(full: str, trust: bool) -> Any:
-    """Return the function with an import name, if the module defines it."""
-    used, module = remembered(full), full.partition(":")[0]
+    """Return the function with an import name, if the module defines it.
+
+    Without trust, only functions that this process has passed to a feature or a normaliser are
+    found, and nothing is imported: functions of this library can delete files, for example.
+    """
+    used = remembered(full)
     if used is not None:
         return used
-    if not trust and module.partition(".")[0] != "caesura":
-        expected = "a function that a feature has been made of, or one of this library"
+    if not trust:
+        expected = "a function that this process has used as a feature or a normaliser"
         remedy = "pass trust=True (--trust on the command line) to import it, if you trust the file"
         raise InvalidInput(message("function", full, expected, remedy))
     function = _resolved(full)

@@ -324,7 +324,10 @@ def _stored(row: Row) -> Row:
     """Return a row of an old checkpoint in the form in which it is stored now."""
     if _kind_of_rows(len(row)) == row.dtype:
         return row
-    bits = row.view(np.uint32)
+    single = row.astype(np.float32)  # the first versions kept double precision
+    if _kind_of_rows(len(row)) == single.dtype:
+        return single
+    bits = single.view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 

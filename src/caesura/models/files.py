@@ -144,8 +144,8 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     trust : bool
         Whether to import the user-defined functions that the file names, and to accept regular
         expressions with references, look-around or flags.  Importing runs code, so use it only for
-        files that you trust.  It is not needed for functions from which a feature has been made
-        in this process, as in ``function(f)``.
+        files that you trust.  It is not needed for functions that this process has passed to a
+        feature or a normaliser, as in ``function(f)``.
 
     Examples
     --------
