@@ -27,7 +27,7 @@ from caesura.learning.objectives import Progress
 from caesura.learning.path_learners import PathState
 from caesura.learning.sgd import EpochState
 
-__all__ = ["KIND", "OtherRun", "check_room", "read", "write"]
+__all__ = ["KIND", "OtherRun", "check_room", "read", "settings_of", "write"]
 
 KIND = "training"
 STATES = (State, EpochState, PathState, CutState, DualState, AgendaState)
@@ -127,12 +127,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     ...     read(os.path.join(folder, "run"), {"c2": 1.0})
     {'w': array([0., 0.])}
     """
-    try:
-        header, arrays = persistence.read(path, KIND)
-    except InvalidInput as error:
-        said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
-        remedy = "give the path of a checkpoint, or remove the file to start again"
-        raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
+    header, arrays = _opened(path)
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
@@ -154,6 +149,30 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             other.setting, other.was, other.now = name, found.get(name), expected.get(name)
             raise other
     return {name: _unpack(packed, arrays) for name, packed in header["run"].items()}
+
+
+def settings_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the settings of the run in a file: numbers, and checksums of arrays.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(os.path.join(folder, "run"), {"w": np.zeros(2)}, {"memory": 6})
+    ...     settings_of(os.path.join(folder, "run"))
+    {'memory': 6}
+    """
+    return dict(_opened(path)[0]["settings"])
+
+
+def _opened(path: str | os.PathLike[str]) -> tuple[dict[str, Any], persistence.Arrays]:
+    """Return the header and the arrays of a checkpoint."""
+    try:
+        return persistence.read(path, KIND)
+    except InvalidInput as error:
+        said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
+        remedy = "give the path of a checkpoint, or remove the file to start again"
+        raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
 
 
 def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:

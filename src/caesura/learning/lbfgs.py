@@ -17,7 +17,7 @@ whether it was just made or read from a file, and on any number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,8 +93,9 @@ class LBFGS:
     c1, c2 : float or array-like
         Penalties, for all parameters or for each; with any `c1` the method is OWL-QN.
     memory : int, optional
-        Number of correction pairs that the direction is made of.  By default 12, or 20 from 100,000
-        weights on, where pairs are stored in 16 bits in place of 32.
+        Number of correction pairs that the direction is made of.  By default that of the checkpoint
+        that a run continues, else 12, or 20 from 100,000 weights on, where pairs are stored in 16
+        bits in place of 32.
     epsilon : float
         Stop when ``|gradient| < epsilon * max(1, |w|)``.
     period, delta : int, float
@@ -166,6 +167,11 @@ class LBFGS:
         if self.memory is not None:
             return self.memory
         return PAIRS if n < MANY_WEIGHTS else PAIRS_OF_HALVES
+
+    def keep_pairs_of(self, settings: Mapping[str, Any]) -> None:
+        """Keep as many pairs as the run with these settings, unless a number was given."""
+        if self.memory is None:
+            self.memory = settings.get("memory")
 
     def room(self, n: int) -> int:
         """Return the bytes that the pairs of n weights take."""

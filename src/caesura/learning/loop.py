@@ -140,6 +140,8 @@ def minimise(
     whole("save_every", save_every, 1)
     if patience is not None:
         whole("patience", patience, 1)
+    if isinstance(optimiser, LBFGS) and checkpoint is not None and Path(checkpoint).exists():
+        optimiser.keep_pairs_of(files.settings_of(checkpoint))
     settings = {**(about or {}), **optimiser.settings(np.size(w0)), "n": int(np.size(w0))}
     run = _started(optimiser, w0, checkpoint, settings)
     if not run.state.status:
