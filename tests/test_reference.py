@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from oracle import check_marginals, close, models, pairs, random_model
 
-from caesura import Potentials, Segment
+import caesura
+from caesura import ChainCRF, Potentials, Segment
 from caesura.errors import Impossible, InvalidInput, TooLarge
+from caesura.features import word
 from caesura.inference import reference
 from caesura.inference.definition import Model
 from caesura.inference.overlapping import Overlapping
@@ -364,3 +367,44 @@ def test_the_published_algorithm_says_what_it_needs() -> None:
 def test_forward_states_hold_every_label_and_proper_prefix() -> None:
     assert forward_states([], 2) == {(), (0,), (1,)}
     assert forward_states([(1, 1, 0)], 2) == {(), (0,), (1,), (1, 1)}
+
+
+RULES: list[dict[str, Any]] = [
+    {"at_most_once": ["A"]},
+    {"exactly_once": ["B"]},
+    {"ordered": ["B", "A"]},
+    {"at_most_once": ["B"], "ordered": ["A", "B"]},
+]
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "IO", "BIOES"])
+@pytest.mark.parametrize("rules", RULES)
+def test_rules_about_the_segments_of_tags(scheme: str, rules: dict[str, Any]) -> None:
+    """The definition, its recursion and the kernels agree on chains whose tags encode segments."""
+    X = [["a", "b", "a", "b"], ["b", "a"], ["a", "b", "b"], ["c"]]
+    y = [[(0, 1, "A"), (1, 2, "B"), (2, 3, "A")], [(0, 1, "B"), (1, 2, "A")], [(1, 3, "B")], []]
+    model = ChainCRF([word[0]], scheme=scheme, max_iterations=3).fit(X, y)
+    for tokens in ("ab", "abca", "bbcab"):
+        p = model.potentials(list(tokens), rules)
+        assert "rules about the segments of tags: " in str(p)
+        log_z = caesura.log_partition(p)
+        assert caesura.log_partition(p, method="reference") == pytest.approx(log_z, abs=1e-9)
+        assert Lattice(p).log_partition == pytest.approx(log_z, abs=1e-9)
+        best, listed = caesura.viterbi(p), caesura.viterbi(p, method="reference")
+        assert caesura.score(p, listed.segments) == pytest.approx(best.score, abs=1e-9)
+        assert listed.score == pytest.approx(best.score, abs=1e-9)
+        free = model.potentials(list(tokens))
+        assert log_z <= caesura.log_partition(free) + 1e-12
+
+
+def test_rules_about_tags_and_about_their_segments_are_not_mixed() -> None:
+    model = ChainCRF([word[0]], scheme="BIO").fit([["a", "b"]], [[(0, 2, "A")]])
+    p = model.potentials(["a", "b"], {"at_most_once": ["A"]})
+    with pytest.raises(InvalidInput, match=r"constrain: got .*rules of both kinds"):
+        p.constrain(at_most_once=["I-A"])
+    assert caesura.log_partition(p) > -np.inf
+    free = model.potentials(["a", "b"], {"forbidden": [(0, 1, "A")]}).constrain(
+        at_most_once=["I-A"]
+    )
+    for method in ("auto", "reference"):
+        assert caesura.log_partition(free, method=method) > -np.inf

@@ -26,6 +26,7 @@ from caesura.segments import Segment
 
 __all__ = ["Edge", "History", "Model", "Pattern", "Potential", "ReferenceMarginals", "log_sum"]
 
+States = tuple[int, ...]  # of the rules about the segments that tags encode
 History = tuple[int, ...]  # labels of adjacent segments, that of the current segment last
 Floats = npt.NDArray[np.float64]
 SEGMENT_LIMIT = 2_000_000  # maximum number of segments to enumerate
@@ -175,7 +176,35 @@ class Model:
             places = [order.index(y) for y in labels if y in order]
             if places != sorted(places):
                 return False
-        return True
+        states: States | None = (0,) * len(self.parts.constraints.tables)
+        for previous, y in zip((None, *labels), labels, strict=False):
+            states = None if states is None else self.rules_after(states, previous, y)
+        return states is not None and self.rules_accept(states)
+
+    def rules_after(self, states: States, previous: int | None, y: int) -> States | None:
+        """Return the states of the rules about segments of tags after a tag; None if one is broken.
+
+        A state is how often the label of the rule has occurred, or the position in its order.
+        """
+        held = self.parts.constraints
+        symbol = y
+        if held.spelling is not None:
+            label_of, joined = held.spelling
+            if previous is not None and joined[previous, y]:  # the tag begins no segment
+                return states
+            symbol = label_of[y]
+        after = []
+        for (name, labels), state in zip(held.tables, states, strict=True):
+            after.append(state if symbol not in labels else 1 + labels.index(symbol))
+            broken = after[-1] < state if name == "ordered" else symbol in labels and state > 0
+            if broken:
+                return None
+        return tuple(after)
+
+    def rules_accept(self, states: States) -> bool:
+        """Return whether all rules that require a label have had it."""
+        rules = zip(self.parts.constraints.tables, states, strict=True)
+        return all(name != "exactly once" or state > 0 for (name, _), state in rules)
 
     # -- scores ------------------------------------------------------------------------------
 

@@ -86,9 +86,16 @@ class Overlapping:
 
     def _check(self, p: Potentials) -> None:
         parts, held = p.parts, p.parts.constraints
-        ruled = held.forbidden or held.once or held.ordered or held.allowed is not None
+        ruled = held.forbidden or held.once or held.ordered or held.tables
         histories = parts.histories or parts.patterns
-        if ruled or histories or held.boundary.any() or parts.bounds.any() or not self.n:
+        if (
+            ruled
+            or held.allowed is not None
+            or histories
+            or held.boundary.any()
+            or parts.bounds.any()
+            or not self.n
+        ):
             raise InvalidInput(
                 "p: expected one token or more, and no bounds, constraints or label histories, "
                 "as in the paper; use caesura.log_partition"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caesura.errors import Impossible, TooLarge
-from caesura.inference.definition import History, Model, ReferenceMarginals, log_sum
+from caesura.inference.definition import History, Model, ReferenceMarginals, States, log_sum
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
 
@@ -64,6 +64,7 @@ class State(NamedTuple):
     history: History  # the longest suffix that a pattern may still need
     used: frozenset[int]  # those of the once-only labels that have occurred
     places: tuple[int, ...]  # the position reached in each required order
+    rules: States = ()  # those of the rules about the segments that tags encode
 
 
 class Automaton:
@@ -93,11 +94,15 @@ class Automaton:
             self.histories |= patterns
         self.once = self.model.p.parts.constraints.once
         self.orders = self.model.p.parts.constraints.ordered
-        self.initial = State((), frozenset(), (0,) * len(self.orders))
+        rules = (0,) * len(self.model.p.parts.constraints.tables)
+        self.initial = State((), frozenset(), (0,) * len(self.orders), rules)
 
     def step(self, state: State, y: int) -> State | None:
         """Return the state after a segment labelled y, or None if a constraint forbids it."""
-        history, used, places = state
+        history, used, places, rules = state
+        after = self.model.rules_after(rules, history[-1] if history else None, y)
+        if after is None:
+            return None
         if history and not self.model.allows_pair(history[-1], y):
             return None
         if y in used:
@@ -111,11 +116,13 @@ class Automaton:
                 order.index(y) if y in order else place
                 for order, place in zip(self.orders, places, strict=True)
             ),
+            after,
         )
 
     def accepts(self, state: State) -> bool:
         """Return whether a segmentation may end in this state: all required labels occurred."""
-        return all(y in state.used for y, must_occur in self.once.items() if must_occur)
+        required = all(y in state.used for y, must_occur in self.once.items() if must_occur)
+        return required and self.model.rules_accept(state.rules)
 
 
 # -- the lattice -------------------------------------------------------------------------------
@@ -309,5 +316,5 @@ class Lattice:
             raise Impossible("p: no segmentation has a finite score; loosen the constraints")
 
 
-def _order(state: State) -> tuple[History, list[int], tuple[int, ...]]:
-    return state.history, sorted(state.used), state.places
+def _order(state: State) -> tuple[History, list[int], tuple[int, ...], States]:
+    return state.history, sorted(state.used), state.places, state.rules

@@ -265,7 +265,8 @@ def _expected_score(p: Enumeration, q: Model) -> float:
 
 
 def _expected_score_by_arcs(p: Potentials, q: Potentials) -> float:
-    if q.parts.constraints.once or q.parts.constraints.ordered:
+    held = q.parts.constraints
+    if held.once or held.ordered or held.tables:
         raise TooLarge("q: label rules can only be compared by listing; use method='auto'")
     lattice = Lattice(p, q)
     ends: Sequence[float] = lattice.marginals().ends.tolist()

@@ -71,8 +71,10 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
         Name of the rules in error messages.
     """
     held = p.parts.constraints
-    asked, held.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
-    held.tables += asked
+    asked, spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
+    if asked:
+        held.tables += asked
+        held.spelling = spelling
     p.changed()
     for start, end, label in rules.forbidden:
         here = f"{name}['forbidden']"

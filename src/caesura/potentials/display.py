@@ -37,6 +37,7 @@ def text_summary(p: Potentials) -> str:
         "labels at most once": sum(not must for must in parts.constraints.once.values()),
         "labels exactly once": sum(parts.constraints.once.values()),
         "orders of labels": len(parts.constraints.ordered),
+        "rules about the segments of tags": len(parts.constraints.tables),
     }
     scores = [f"{name} {np.count_nonzero(a)} of {a.size}" for name, a in arrays.items()]
     held = [f"{rule}: {count}" for rule, count in rules.items() if count]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.checks import MOST_TOKENS, integers, label_names, number, numbers, whole
 from caesura.constraints import BARRED, FORCED, Constraints
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 from caesura.potentials.arrays import ScoreArrays
 from caesura.potentials.display import html_summary, text_summary
 from caesura.potentials.labels import Label
@@ -327,6 +327,10 @@ class Potentials(ScoreArrays):
             raise InvalidInput(f"ordered: a label occurs twice in {names!r}")
         if len(order) > 1:
             changed.ordered.append(order)
+        if changed.spelling is not None and (changed.once or changed.ordered):
+            expected = "rules about tags, or about the segments that they encode, but not both"
+            remedy = "pass all rules to model.potentials, as labels of segments"
+            raise InvalidInput(message("constrain", "rules of both kinds", expected, remedy))
         self._constraints = changed
         self.changed()
         return self
