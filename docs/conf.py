@@ -24,6 +24,9 @@ suppress_warnings = ["ref.python"]  # short names in docstrings may mean several
 myst_heading_anchors = 4
 myst_enable_extensions = ["attrs_inline", "dollarmath", "deflist"]
 
+# Diagrams in docstrings are text.  Doctests are recognised, and other code names its language.
+highlight_language = "text"
+
 # Names in single backticks are code: docstrings are read in a terminal, too.
 default_role = "code"
 autodoc_member_order = "groupwise"

@@ -1,7 +1,9 @@
 """The API reference has a page for each public module, and leaves no public name out."""
 
+import ast
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 import caesura
 
 API = Path(__file__).parent.parent / "docs" / "api"
+MODULES = sorted(Path(caesura.__file__).parent.rglob("*.py"))
 # Parts of the package that users meet only through others.
 INTERNAL = {
     "caesura.checks",
@@ -62,3 +65,33 @@ def test_every_public_function_and_class_has_a_docstring(page: str) -> None:
         value = getattr(module, name)
         if inspect.isclass(value) or inspect.isfunction(value):
             assert inspect.getdoc(value), name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}.{path.stem}")
+def test_texts_of_attributes_do_not_look_like_types(path: Path) -> None:
+    """Napoleon takes what stands before a colon in the first line for the type of an attribute."""
+    first_lines = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            if any("property" in ast.unparse(one) for one in node.decorator_list):
+                first_lines.append((ast.get_docstring(node) or "").partition("\n")[0])
+        elif isinstance(node, ast.Module | ast.ClassDef):
+            for before, text in itertools.pairwise(node.body):
+                if isinstance(before, ast.Assign | ast.AnnAssign):
+                    match text:
+                        case ast.Expr(ast.Constant(str(words))):
+                            first_lines.append(words.partition("\n")[0])
+    assert [line for line in first_lines if ":" in line] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_parameters_with_one_text_are_few(page: str) -> None:
+    """Napoleon repeats the text of parameters that are documented together for each of them."""
+    module = importlib.import_module(page)
+    for name in module.__all__:
+        heads = re.findall(
+            r"^(\w+(?:, \w+){4,})(?: :.*)?\n    \w",
+            inspect.getdoc(getattr(module, name)) or "",
+            re.MULTILINE,
+        )
+        assert heads == [], name

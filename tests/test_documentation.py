@@ -102,3 +102,16 @@ def test_screenshots_are_light_and_dark() -> None:
     )
     assert sorted(light) == sorted(dark) == ["correction", "label", "playground"]
     assert len(re.findall(r"pictures/\w+-(?:light|dark)\.png", text)) == 6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_line_is_a_comment(page: Path) -> None:
+    """MyST leaves out a line that starts with a percent sign."""
+    assert [line for line in prose(page).splitlines() if line.startswith("%")] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_columns_of_tables_have_headers(page: Path) -> None:
+    """The first column, which names the rows, may have none; the others have one."""
+    heads = re.findall(r"^(\|.*)\n\|(?::?-+:?\|)+$", prose(page), re.MULTILINE)
+    assert [head for head in heads if "" in [one.strip() for one in head.split("|")[2:-1]]] == []

@@ -133,6 +133,14 @@ def test_the_playground(browser: Any, playground: Server, models: Path, scheme: 
     assert page.locator("#answer .seg.fixed .tag").inner_text().startswith("volume")
     page.click("#rules button")
     page.wait_for_selector("#rules", state="hidden")
+    page.click("#why button:text-is('Forbid')")  # a long text is cut in its chip
+    page.wait_for_selector("#rules .chip")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.eval_on_selector("#rules .chip span", "x => x.scrollWidth > x.clientWidth")
+    page.click("#rules button")
+    page.wait_for_selector("#rules", state="hidden")
+    options = page.eval_on_selector_all("#other option", "all => all.map(x => x.value)")
+    assert options == ["", NAME]  # the chosen model is not compared with itself
     page.select_option("#other", NAME)
     page.wait_for_selector("#second .seg")
     colours: dict[str, set[str]] = {}
@@ -437,6 +445,35 @@ def test_mouse_and_touch(browser: Any, tmp_path: Path) -> None:
         page.click("#labels button >> nth=1")
         page.wait_for_function("() => document.querySelectorAll('#text .seg.fixed').length === 2")
         assert page.locator("#text .seg >> nth=1 >> .tok").count() == 2
+        watched.close()
+
+
+def test_labelling_on_a_phone(browser: Any, models: Path, tmp_path: Path) -> None:
+    path = models / "citations.model"
+    command = ("label", texts_in(tmp_path), "-o", tmp_path / "labels.jsonl", "--model", path)
+    with running(tmp_path, *command) as server:
+        watched = Watched(browser, server.url)
+        page = watched.page
+        page.set_viewport_size({"width": 390, "height": 844})
+        for _ in range(4):
+            page.wait_for_selector("#text .seg")
+            assert page.evaluate("document.documentElement.scrollWidth") == 390
+            assert page.evaluate(
+                """() => { const box = document.getElementById("text").getBoundingClientRect();
+                return [...document.querySelectorAll("#text .seg")].flatMap(
+                  (one) => [...one.getClientRects()]).every(
+                  (one) => box.left <= one.left && one.right <= box.right); }"""
+            )
+            press(page, "PageDown")
+        tops = page.eval_on_selector_all(
+            "[data-key=accept], [data-key=partial], [data-key=skip]",
+            "all => all.map(x => x.getBoundingClientRect().top)",
+        )
+        assert len(set(tops)) == 1
+        first = at(page)
+        press(page, "Home", *["Shift+ArrowRight"] * 200, "Delete")
+        page.wait_for_selector("#text .seg", state="detached")
+        assert page.inner_text("#status") == f"{first + 1} of 30, no suggestion"
         watched.close()
 
 

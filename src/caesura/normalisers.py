@@ -277,7 +277,10 @@ NORMALISERS: dict[str, Normaliser] = {
     "date": _date,
     "number": _number,
 }
-"""The normalisers of this library by name."""
+"""The normalisers of this library by name.
+
+:meta hide-value:
+"""
 
 _DEFAULTS = {
     **dict.fromkeys(("author", "name", "person", "people", "creator", "inventor"), "name"),

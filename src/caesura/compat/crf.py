@@ -322,7 +322,7 @@ class CRF(Parameters):
 
     @property
     def _answering(self) -> Fitted:
-        """The model used for prediction: as trained, or with ill-formed tags forbidden."""
+        """The model used for prediction, as trained or with ill-formed tags forbidden."""
         model = self.model_
         fitted = fitted_of(model)
         if not self.forbid_invalid:
@@ -349,7 +349,7 @@ class CRF(Parameters):
 
     @property
     def modelfile(self) -> ModelFile:
-        """The model file: `model_filename`, or a temporary one."""
+        """The model file, which is `model_filename` or a temporary file."""
         if self._modelfile is None:
             model = None if self._tagger is None else self._tagger.model
             self._modelfile = ModelFile(self.model_filename, self.keep_tempfiles, model)

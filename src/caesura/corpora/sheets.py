@@ -41,13 +41,15 @@ def read_parquet(
     ----------
     path : str or path
         The file.
-    text, labels, tokeniser, align, on_error
-        See `read_csv`.
 
     Returns
     -------
     Corpus
         The documents.
+
+    Notes
+    -----
+    All other parameters are as in `read_csv`.
 
     Examples
     --------
@@ -99,13 +101,15 @@ def read_xlsx(
     ----------
     path : str or path
         The file.
-    text, labels, tokeniser, align, on_error
-        See `read_csv`.
 
     Returns
     -------
     Corpus
         The documents.
+
+    Notes
+    -----
+    All other parameters are as in `read_csv`.
 
     Examples
     --------

@@ -32,7 +32,7 @@ LABELS: Mapping[str, str] = {
     "note": "note",
     "key": "note",
 }
-"""The label of each field: twelve labels in all."""
+"""The label of each field, twelve labels in all."""
 
 
 class Style(NamedTuple):

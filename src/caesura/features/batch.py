@@ -174,7 +174,7 @@ class Batch:
 
     @property
     def types(self) -> npt.NDArray[np.int32]:
-        """The type of each token, of shape (N,): an index into words.words."""
+        """The type of each token, an index into words.words, of shape (N,)."""
         return self.tokens.types
 
     @property

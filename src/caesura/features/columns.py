@@ -112,12 +112,15 @@ word = WordColumn("word")
 lower = WordColumn("lower")
 """The word in lower case (by case folding, so that ß is ss)."""
 shape = WordColumn("shape")
-"""X for upper case, x for lower, d for digits, everything else itself: ELMo is XXXx."""
+"""X for upper case, x for lower, d for digits, everything else itself, so that ELMo is XXXx."""
 short_shape = WordColumn("short_shape")
-"""The shape with runs made one: ELMo is Xx."""
+"""The shape with runs made one, so that ELMo is Xx."""
 char_class = WordColumn("char_class")
-"""number, date (年月日时分秒), letter, punctuation or other; runs in longer words: 1992, is
-number+punctuation. Widths do not matter. Chinese numbers are numbers, and ideographs other."""
+"""number, date (年月日时分秒), letter, punctuation or other, by runs in longer words.
+
+The word ``1992,`` is number+punctuation. Widths do not matter. Chinese numbers are numbers, and
+ideographs other.
+"""
 punctuation = WordColumn("punctuation")
 """yes if all characters are punctuation or symbols, else no."""
 case = WordColumn("case")
@@ -125,7 +128,7 @@ case = WordColumn("case")
 hyphen = WordColumn("hyphen")
 """yes if the word has a hyphen or a dash, else no."""
 bias = WordColumn("bias")
-"""1 at every token: what is said by the label alone."""
+"""1 at every token, so that its weight depends on the label alone."""
 
 
 def prefix(n: int) -> WordColumn:

@@ -365,7 +365,7 @@ class DenseColumn(Column):
 attributes = AttributesColumn()
 """The attributes that the documents carry, in the form of python-crfsuite."""
 dense = DenseColumn()
-"""The rows of the documents' dense arrays: values x0, x1, ... with their numbers."""
+"""The rows of the documents' dense arrays, as values x0, x1, ... with their numbers."""
 
 
 def given_alone(template: Template) -> bool:

@@ -172,7 +172,10 @@ class TokenAt(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name, such as at2,3:word, with the value in brackets if there is one."""
+        """The name of the feature.
+
+        For example ``at2,3:word``, with the value in brackets if there is one.
+        """
         value = "" if self.value is None else f"({self.value})"
         return f"at{','.join(map(str, self.positions))}:{self.column.name}{value}"
 

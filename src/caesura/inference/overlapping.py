@@ -215,7 +215,7 @@ class Overlapping:
 
     @cached_property
     def _carried(self) -> Floats:
-        """C_s = C_{s-1} b_{<s} + alphahat_s b_s: accumulated, never divided out."""
+        """C_s = C_{s-1} b_{<s} + alphahat_s b_s, accumulated and never divided out."""
         carried = np.full((self.n + 1, self.Y), -np.inf)
         for s in range(1, self.n + 1):
             carried[s] = self.plus(carried[s - 1] + self.b_before[s], self.alpha_hat[s] + self.b[s])

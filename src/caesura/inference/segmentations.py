@@ -175,7 +175,7 @@ def minimum_risk(
 
     That is the largest sum of segment probabilities; segments labelled `outside` do not count
     (None: all do; "O" need not be among the labels).  The score of the path is that sum.  Where a
-    label has no max_length, time and memory are those of all O(T^2 Y) segments.
+    label has no max_length, time and memory are those of all O(T² Y) segments.
 
     Examples
     --------

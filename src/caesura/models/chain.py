@@ -36,18 +36,18 @@ class ChainCRF(Answers):
     outside_bias : float
         Value added to the score of each outside tag in prediction: raise it for precision, lower
         it for recall.  Changes take effect without refitting.
-    outside, learner, c1, c2, ...
-        As in `SemiCRF`.
     loss : {None, "hamming", "segments", "zero-one", "log"}
         The loss, as in `SemiCRF`; "hamming" counts wrong tags, and "segments" needs a scheme.
-    pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average, stream, max_attributes
-        As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         Label patterns, as in `SemiCRF`, but over tags.
     constraints : dict, optional
         Constraints, as in `SemiCRF`, on the segments that the tags encode.
-    beam, update
-        Settings of beam search, as in `SemiCRF`; segments are tokens with their tags.
+    beam : int, optional
+        Beam size, as in `SemiCRF`; segments are tokens with their tags.
+
+    Notes
+    -----
+    All other parameters are as in `SemiCRF`.
 
     Examples
     --------

@@ -214,7 +214,7 @@ class Estimator(Parameters):
 
     @property
     def tokeniser_(self) -> Any:
-        """The tokeniser: the parameter, or the one that `fit` has chosen."""
+        """The tokeniser, which is the parameter or the one that `fit` has chosen."""
         return self._cutter if self.tokeniser == AUTO else self.tokeniser
 
     @property

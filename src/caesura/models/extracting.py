@@ -88,7 +88,7 @@ class Extractor(Estimator):
 
     @property
     def normalisers_(self) -> dict[str, str | Normaliser]:
-        """The normaliser of each label: its name, or a function."""
+        """The name or the function of the normaliser of each label."""
         chosen = self._normalisers
         return {
             label: chosen.get(label, known.default_normaliser(label)) for label in self._labels()

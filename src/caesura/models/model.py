@@ -322,7 +322,7 @@ class Model(Extractor):
 
     @property
     def _takes_bigrams(self) -> bool:
-        """Whether a preset uses the preceding word: "words" does, with beam search."""
+        """Whether a preset uses the preceding word, as "words" does with beam search."""
         return self.features == "words" and self.beam is not None
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:

@@ -57,13 +57,22 @@ class SemiCRF(Answers):
         "mixed" starts in single precision, which is faster, and ends in double precision.  "auto"
         means "mixed" for L-BFGS without c1, with c2 of at least 0.01, first-order weights and at
         least 100 sequences; otherwise "double".  `history_` holds the precision of each iteration.
-    memory, epsilon, period, delta, max_iterations
-        Stopping criteria, as in `caesura.learning.LBFGS`.  For the other learners, period and
-        max_iterations count passes; perceptron, pa and arow also stop when the share of sequences
-        with an error in a pass is below epsilon.  The default delta is 1e-5 for lbfgs and 1e-4 for
-        the others; svm, cutting-plane and eg stop when their duality gap is below delta (1e-3) of
-        the objective.  A perceptron with a beam or with features that look back makes all of its
-        max_iterations passes, 10 by default.
+    memory : int, optional
+        Number of correction pairs of lbfgs, as in `caesura.learning.LBFGS`.
+    epsilon : float
+        Threshold at which fitting stops: for lbfgs the relative norm of the gradient, for
+        perceptron, pa and arow the share of sequences with an error in a pass.
+    period : int
+        Number of iterations in which the objective must fall by `delta`; passes over the data for
+        learners other than lbfgs.
+    delta : float, optional
+        Relative decrease of the objective in `period` iterations below which fitting stops, by
+        default 1e-5 for lbfgs and 1e-4 for the others; svm, cutting-plane and eg stop when their
+        duality gap is below delta (1e-3) of the objective.
+    max_iterations : int, optional
+        Maximum number of iterations; passes over the data for learners other than lbfgs.  A
+        perceptron with a beam or with features that look back makes all of its max_iterations
+        passes, 10 by default.
     batch_size : int
         Number of sequences in a mini-batch of sgd and adagrad.
     patience : int, optional

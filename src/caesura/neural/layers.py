@@ -160,7 +160,7 @@ class OverlappingSemiCRFLayer(SegmentalLayer):
         Sequence, start, end and label of single segments, and what they score in addition.
 
     Time and memory grow linearly with the number of tokens on the CPU.  The plain torch path, for
-    other devices and second derivatives, holds the scores of all O(T^2) segments.
+    other devices and second derivatives, holds the scores of all O(T²) segments.
 
     Parameters
     ----------

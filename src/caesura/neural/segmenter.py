@@ -46,8 +46,12 @@ class NeuralSegmenter(Answers):
         semi-CRF without a bound; or a filtered semi-CRF.
     context : {"lstm", "cnn", "none"}
         The layer that connects the vectors of tokens.
-    word_size, character_size, shape_size : int
-        Sizes of the embeddings of words, of characters and of shapes; 0 for none.
+    word_size : int
+        Size of the embeddings of words; 0 for none.
+    character_size : int
+        Size of the embeddings of characters; 0 for none.
+    shape_size : int
+        Size of the embeddings of shapes; 0 for none.
     characters : {"cnn", "lstm", "none"}
         The layer that makes word vectors of characters.
     hidden : int
@@ -70,8 +74,14 @@ class NeuralSegmenter(Answers):
         How vectors of segments are made, see `caesura.neural.spans.SpanRepresentation`.
     hybrid : float
         Weight of the loss of a chain that is trained with the model.
-    transitions, null_weight, global_loss, one_score
-        See `FilteredSemiCRF`; all models have `transitions`.
+    transitions : bool
+        Whether label transitions are learned, in all models.
+    null_weight : float
+        Weight of spans without a label in the loss of the filter, see `FilteredSemiCRF`.
+    global_loss : bool
+        Whether the global model of a filtered model is trained, see `FilteredSemiCRF`.
+    one_score : bool
+        Whether the global score of a span is the same for all labels, see `FilteredSemiCRF`.
     decoder : {"global", "greedy", "mean"}, optional
         How a filtered model chooses among kept spans, see `FilteredSemiCRF.decode`.  It may be set
         between two predictions.
@@ -80,10 +90,20 @@ class NeuralSegmenter(Answers):
     outside_length : {1, None}
         Whether text outside is one segment for each token.  With None, "overlapping" makes each run
         of it one segment, and "semi" cuts it into segments of up to `max_length` tokens.
-    epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
-        Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
-        that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
-        largest norm of a gradient, 0 for any.
+    epochs : int
+        Number of passes over the training data.
+    batch_size : int
+        Number of sequences in a mini-batch.
+    rate : float
+        Learning rate of AdamW for all weights but those of the transformer.
+    encoder_rate : float
+        Learning rate of the transformer.
+    warm_up : float
+        Share of all steps in which the learning rates rise.
+    clip : float
+        Maximum norm of gradients; 0 for no limit.
+    weight_decay : float
+        Weight decay of AdamW.
     patience : int, optional
         Number of epochs without a better development score after which training stops.
     device : str

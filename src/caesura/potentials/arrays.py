@@ -57,7 +57,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def emission(self) -> Floats:
-        """Scores of shape (T, Y): token t lies inside a segment labelled y."""
+        """Scores of tokens lying inside a segment of each label, of shape (T, Y)."""
         return self._emission
 
     @emission.setter
@@ -66,7 +66,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def transition(self) -> Floats:
-        """Scores of shape (Y, Y): previous label -> label, between adjacent segments."""
+        """Scores of ``[previous, label]`` between adjacent segments, of shape (Y, Y)."""
         return self._transition
 
     @transition.setter
@@ -75,7 +75,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def start(self) -> Floats:
-        """Scores of shape (Y,): label of the first segment."""
+        """Scores of the label of the first segment, of shape (Y,)."""
         return self._start
 
     @start.setter
@@ -84,7 +84,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def end(self) -> Floats:
-        """Scores of shape (Y,): label of the last segment."""
+        """Scores of the label of the last segment, of shape (Y,)."""
         return self._end
 
     @end.setter
@@ -93,7 +93,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def spans(self) -> Floats:
-        """Scores of shape (T, L, Y): the exact segment [s, s + k) at ``spans[s, k - 1, y]``."""
+        """Scores of exact segments [s, s + k) at ``spans[s, k - 1, y]``, of shape (T, L, Y)."""
         if self._spans is None:
             bounds = self._bounds
             if not bounds.all():
@@ -112,7 +112,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def max_length(self) -> int | tuple[int | None, ...] | None:
-        """The longest segment: None (no bound), one int, or one int or None per label."""
+        """Maximum segment length, None for no bound, or one of these per label."""
         return self._max_length
 
     @max_length.setter

@@ -53,6 +53,8 @@ class Potentials(ScoreArrays):
         Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L
         is the longest segment.  Created on first use; needs a bound on every label.
 
+    Notes
+    -----
     All arrays are initially zero and may be modified in place.
 
     Examples

@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
     @property
     def kl(self) -> float:
-        """KL divergence of the row from the part: sum of the columns' entropies - entropy."""
+        """KL divergence of the row from the part, the sum of the columns' entropies - entropy."""
         return math.fsum([*(c.entropy for c in self.columns.values()), -self.entropy])
 
     @property

@@ -54,7 +54,7 @@ class UncertainRecord(NamedTuple):
 
     @property
     def mass(self) -> float:
-        """The sum of the weights: the probability of the represented segmentations."""
+        """The sum of the weights, which is the probability of the represented segmentations."""
         return min(1.0, math.fsum(row.weight for row in self.rows))
 
     def probability(self, query: Mapping[str, Value]) -> float:

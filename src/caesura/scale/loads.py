@@ -156,11 +156,10 @@ def load_files(
     part_size : float
         Files of text, of JSON lines and of Parquet with more megabytes than this are cut into
         pieces of about this size.
-    text_column, id_column, carry, split, threshold, verbatim, replace, constraints, model_name
-        As in `caesura.records.load`; all files have the same column of text. Columns that only
-        some of the files have are null in the rows of others.
-    source_name, format, encoding, separator, batch, wait
-        As in `caesura.records.load`; `source_name` is for one file only.
+    text_column : str, optional
+        The column with the text, as in `caesura.records.load`; it is the same in all files.
+    source_name : str, optional
+        Name for the input in the table, as in `caesura.records.load`, if there is only one file.
     trust : bool
         Whether the model may run code of its own, as in `caesura.load`.
     progress : callable, optional
@@ -170,6 +169,11 @@ def load_files(
     -------
     LoadManifest
         What was done.
+
+    Notes
+    -----
+    All other parameters are as in `caesura.records.load`. Columns that only some of the files have
+    are null in the rows of the others.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Piece(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its part: the file name and the piece number."""
+        """The name of its part, made of the file name and the piece number."""
         base = posixpath.basename(self.path) if places.is_url(self.path) else _base(self.path)
         return base if self.last is None else f"{base}.{self.number:05}"
 

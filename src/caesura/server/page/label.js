@@ -59,7 +59,7 @@ function show() {
   }
   while (t < tokens.length) { out.push(tokens[t][0], token(t)); t += 1; }
   put($("text"), ...(tokens.length ? [...out, rest] : [make("span", { class: "quiet" }, "This text has no words.")]));
-  const words = { open: state.view.model ? "suggested" : "new", done: "accepted", partial: "known in part", skipped: "skipped" };
+  const words = { open: !state.view.model ? "new" : segments.length ? "suggested" : "no suggestion", done: "accepted", partial: "known in part", skipped: "skipped" };
   $("status").textContent = `${state.view.text + 1} of ${state.total}, ${words[state.view.status]}`;
 }
 

@@ -143,17 +143,21 @@ async function compare(body, options) {
   $("differs").textContent = count ? `${count} segment${count > 1 ? "s" : ""} differ${count > 1 ? "" : "s"}.` : "Both models agree.";
 }
 
+// The chosen model is not compared with itself.
+function listOthers() {
+  const before = $("other").value;
+  const names = state.models.map(({ name }) => name).filter((name) => name !== $("model").value);
+  put($("other"), ...["", ...names].map((name) => make("option", { value: name }, name || "none")));
+  $("other").value = names.includes(before) ? before : "";
+}
+
 async function begin() {
   try { state.models = (await ask("/models")).models; } catch (error) { fail(error); return; }
-  for (const { name } of state.models) {
-    $("model").append(make("option", { value: name }, name));
-    $("other").append(make("option", { value: name }, name));
-  }
-  $("other").prepend(make("option", { value: "", selected: true }, "none"));
-  $("other").value = "";
+  put($("model"), ...state.models.map(({ name }) => make("option", { value: name }, name)));
+  listOthers();
   $("input").value = sessionStorage.getItem("text") ?? EXAMPLE;
   $("input").addEventListener("input", update);
-  $("model").addEventListener("change", () => { state.rules = []; state.chosen = null; update(); });
+  $("model").addEventListener("change", () => { state.rules = []; state.chosen = null; listOthers(); update(); });
   $("other").addEventListener("change", update);
   update();
 }
