@@ -103,8 +103,7 @@ class SGD:
     n_threads : int, optional
         Number of threads, all cores by default.  Results do not depend on it.
     total : int, optional
-        The N of the penalties: the number of all sequences, if the objective contains only some of
-        them.
+        The N of the penalties, if it is not the number of sequences of the objective.
 
     Examples
     --------
@@ -336,8 +335,7 @@ class AdaGrad(SGD):
         The distance by which the first step moves a weight; None chooses the best of several, as
         for `SGD`.
     average : bool, optional
-        Whether weights are averaged, as for `SGD`; by default only without `c1`, since an average
-        is hardly ever zero.
+        Whether weights are averaged; by default only without `c1`: an average is hardly ever zero.
     **settings
         The settings of `SGD`.
 
