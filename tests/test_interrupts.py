@@ -40,6 +40,14 @@ LONG = {
         p = [caesura.Potentials(4000, 20, max_length=4000) for _ in range(40)]
         ask = lambda: caesura.log_partition(p, method="bounded", n_threads=2)
     """,
+    "look back": """
+        from caesura.features import previous, this, word
+        features = [word[0], previous.text & this.text]
+        model = caesura.SemiCRF(features, max_length=30, max_iterations=3)
+        model.fit([list("abcd")] * 9, [[(0, 2, "A"), (2, 4, "B")]] * 9)
+        words = [f"w{k}" for k in rng.integers(3000, size=400_000)]
+        ask = lambda: model.predict([words])
+    """,
     "fit": """
         words = [[f"w{k}" for k in rng.integers(5000, size=30)] for _ in range(20_000)]
         tags = [[f"t{len(w) * 7 % 23}" for w in x] for x in words]

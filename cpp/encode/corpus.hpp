@@ -106,7 +106,6 @@ class Extractor {
  public:
   explicit Extractor(std::vector<Template> templates);
   Attributes attributes;
-  bool has_edges() const { return has_edges_; }
   int n_templates() const { return static_cast<int>(templates_.size()); }
   Planes planes();
   int last_column() const {

@@ -244,10 +244,6 @@ class Search {
     }
   };
 
- public:
-  std::size_t size() const { return entries_.size(); }
-
- private:
   // Adds an entry, whose used symbols are those of its parent, and that of `bit` if bit >= 0.
   std::int32_t add(const Node& node, std::int32_t parent, int bit) {
     const std::size_t from = parent < 0 ? 0 : parent * words_;

@@ -169,6 +169,7 @@ void DualPass::find_weights() {
     if (w_[place] != 0.0) add(static_cast<std::int64_t>(place), -w_[place]);
   }
   for (int i = 0; i < n_sequences(); ++i) {
+    check_interrupt();
     if (d.length(i) == 0) continue;
     SequenceCounts counts = path_counts(layout_, d, i, gold.segments.data() + gold.ptr[i],
                                         gold.ptr[i + 1] - gold.ptr[i]);

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/interrupt.hpp"
 #include "learn/parameters.hpp"
 
 namespace caesura {
@@ -123,6 +124,7 @@ class Observer {
 
   Pairs run() {
     for (int i = 0; i < corpus_.n_sequences(); ++i) {
+      check_interrupt();
       if (gold_.hint(i) == nullptr) add_labelled(i);
     }
     // Partial labels are matched with the declared patterns and with those of the full labels.
@@ -132,6 +134,7 @@ class Observer {
       by_order_[order].push_back(static_cast<std::int32_t>(p));
     }
     for (int i = 0; i < corpus_.n_sequences(); ++i) {
+      check_interrupt();
       if (gold_.hint(i) != nullptr) add_possible(i, *gold_.hint(i));
     }
     layout_.transition.clear();

@@ -84,7 +84,6 @@ class PathPass : public SparseWeights {
   double loss = 0.0;          // sum of weight_i h_i over the steps, before their changes
   std::int64_t mistakes = 0;  // number of steps whose best path was not the gold one
   std::int64_t done() const { return done_; }
-  const PathRule& rule() const { return rule_; }
 
  private:
   // A path of a sequence: weight (counts(gold) - counts(path)), and weight times its cost minus the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/interrupt.hpp"
 #include "lattice/lattice.hpp"
 
 namespace caesura {
@@ -27,6 +28,7 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
   spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
   running_.resize(Y);
   for (int b = 0; b < T; ++b) {
+    if (b % 16 == 0) check_interrupt();
     for (int y = 0; y < Y; ++y) running_[y] = rules.bias.empty() ? 0.0 : rules.bias[y];
     for (int e = b + 1; e <= std::min(b + L, T); ++e) {
       double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
@@ -276,6 +278,7 @@ bool SpanSearch::is_before(const Item& a, const Item& c) const {
 //
 // over all starts b and labels y.  It is exact if k is so large that no group is dropped.
 void SpanSearch::fill(int e) {
+  if (e % 16 == 0) check_interrupt();
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
   // At the end of the sequence, add the score of ending there.

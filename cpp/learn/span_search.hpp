@@ -71,12 +71,9 @@ class SpanSearch {
                 const std::vector<LabelledSegment>& gold, Update update);
 
   bool possible() const { return !agenda_[keys_->T].empty(); }
-  double score() const { return items_[agenda_[keys_->T][0]].score; }
   // path() returns the segments of an item, best() those of the best item at the end.
   std::vector<LabelledSegment> path(std::int32_t item) const;
   std::vector<LabelledSegment> best() const { return path(agenda_[keys_->T][0]); }
-  const std::vector<std::int32_t>& agenda(int e) const { return agenda_[e]; }
-  const Item& item(std::int32_t i) const { return items_[i]; }
 
   SearchTally tally;
 

@@ -32,9 +32,8 @@ class OnlineWeights {
   OnlineWeights(OnlineRule rule, std::vector<std::uint8_t> kind, std::int64_t done);
 
   const OnlineRule& rule() const { return rule_; }
-  double rate() const { return rate_; }          // of the last step
-  std::int64_t done() const { return done_; }    // number of steps in total
-  std::int64_t taken() const { return taken_; }  // number of steps of this object
+  double rate() const { return rate_; }        // of the last step
+  std::int64_t done() const { return done_; }  // number of steps in total
 
   // Call before put() if each weight has a centre, which is added to it when it is read.
   void set_centre();
