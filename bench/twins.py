@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from timing import best_seconds, table
 
 import caesura
 from caesura import _kernels
+from caesura.inference.batch import Batch, batch_posterior
 from caesura.inference.problems import problem_of
 from caesura.potentials import OPEN_END, OPEN_START
 
@@ -152,6 +154,22 @@ def best(twin: Twin) -> list[float]:
     ]
 
 
+def dense(dtype: type[np.floating[Any]]) -> list[float]:
+    """Seconds for the counts of a batch of scores of segments, as of a layer for torch."""
+    rng = np.random.default_rng(0)
+    B, T, L, Y = 8, 512, 32, 16
+    scores = {"segments": rng.normal(size=(B, T, L, Y)).astype(dtype), "max_length": L}
+    scores |= {"transition": rng.normal(size=(Y, Y)).astype(dtype)}
+    batches = [Batch(**scores), Batch(**scores, tokens=np.zeros((B, T, Y), dtype))]
+    first, second = (batch_posterior(batch, n_threads=1) for batch in batches)
+    assert np.allclose(first.log_partition, second.log_partition, rtol=1e-5)
+    assert np.allclose(first.segments, second.segments, atol=1e-4)
+    return [
+        best_seconds(lambda batch=batch: batch_posterior(batch, n_threads=1))  # type: ignore[misc]
+        for batch in batches
+    ]
+
+
 def main() -> None:
     rows: list[list[object]] = []
 
@@ -173,6 +191,8 @@ def main() -> None:
     high = Twin(60, 20, 6, longest=0, spans=True, order=2)
     line("label patterns counts", "L7+L8 / E1+E2", *sums(high, False)[0])
     line("label patterns best", "L9 / E1", *best(high))
+    for dtype in (np.float64, np.float32):
+        line(f"dense segments counts, {dtype.__name__}", "dense / E1+E2", *dense(dtype))
     print("milliseconds for a batch; ratio: how much faster the first is")
     print(table(["question", "recursions", "first", "second", "ratio"], rows))
 
