@@ -158,11 +158,15 @@ def dense(dtype: type[np.floating[Any]]) -> list[float]:
     """Seconds for the counts of a batch of scores of segments, as of a layer for torch."""
     rng = np.random.default_rng(0)
     B, T, L, Y = 8, 512, 32, 16
-    scores = {"segments": rng.normal(size=(B, T, L, Y)).astype(dtype), "max_length": L}
+    scores: dict[str, Any] = {
+        "segments": rng.normal(size=(B, T, L, Y)).astype(dtype),
+        "max_length": L,
+    }
     scores |= {"transition": rng.normal(size=(Y, Y)).astype(dtype)}
     batches = [Batch(**scores), Batch(**scores, tokens=np.zeros((B, T, Y), dtype))]
     first, second = (batch_posterior(batch, n_threads=1) for batch in batches)
     assert np.allclose(first.log_partition, second.log_partition, rtol=1e-5)
+    assert first.segments is not None and second.segments is not None
     assert np.allclose(first.segments, second.segments, atol=1e-4)
     return [
         best_seconds(lambda batch=batch: batch_posterior(batch, n_threads=1))  # type: ignore[misc]

@@ -5,9 +5,10 @@
 //   P([s, e), y) = P(alpha[e, y]) hat[s, y] exp(score[s, k, y]) / alpha[e, y]
 //
 // A twin of sweep.cpp and posterior.cpp for the layers of neural networks: loss and gradient of a
-// batch are 2.2 to 2.7 times as fast (lines "dense segments counts" of bench/twins.py).  Each score is read once and its exponential is computed once.  It is stored where the count will
-// be, and the backward pass multiplies it in place.  Each start adds its terms to the sums of its
-// ends, which are contiguous in memory.
+// batch are 2.2 to 2.7 times as fast (lines "dense segments counts" of bench/twins.py).  Each score
+// is read once and its exponential is computed once.  It is stored where the count will be, and the
+// backward pass multiplies it in place.  Each start adds its terms to the sums of its ends, which
+// are contiguous in memory.
 //
 // Rows are relative: hat[s] to base(s), the exponentials of start s to their largest score, and
 // alpha[e] to ref(e), the largest base(s) + largest score of the starts so far.  If a number leaves

@@ -8,8 +8,9 @@
 //
 // With it, `predict_n_best(X, 5)` is 1.7 (chain) and 2.9 times (semi-CRF) as fast on addresses, and
 // 1.2 and 2.0 times on CoNLL-2000, as with the general walk, which first makes a Problem: compare
-// the lines "predict_n_best(5)" of bench/answers.py with Scorer::walks() returning false.  A node of a label without a bound has as many
-// terms as there are tokens before it, so long sequences are left to the general walk.
+// the lines "predict_n_best(5)" of bench/answers.py with Scorer::walks() returning false.  A node
+// of a label without a bound has as many terms as there are tokens before it, so long sequences are
+// left to the general walk.
 #pragma once
 
 #include <vector>
