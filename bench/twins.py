@@ -166,7 +166,8 @@ def dense(dtype: type[np.floating[Any]]) -> list[float]:
     batches = [Batch(**scores), Batch(**scores, tokens=np.zeros((B, T, Y), dtype))]
     first, second = (batch_posterior(batch, n_threads=1) for batch in batches)
     assert np.allclose(first.log_partition, second.log_partition, rtol=1e-5)
-    assert first.segments is not None and second.segments is not None
+    assert first.segments is not None
+    assert second.segments is not None
     assert np.allclose(first.segments, second.segments, atol=1e-4)
     return [
         best_seconds(lambda batch=batch: batch_posterior(batch, n_threads=1))  # type: ignore[misc]
