@@ -14,6 +14,7 @@ from caesura.records.inputs import Entry, Input
 from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of
 from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink
+from caesura.records.splitting import Split, splitter
 
 __all__ = ["Progress", "Run", "feed", "new_digest"]
 
@@ -93,12 +94,16 @@ class Run:
         layout: Layout,
         stamp: Stamp,
         constraints: Any,
-        split: Callable[[str], list[str]],
+        split: Split,
         sink: Sink,
         known: KnownValues | None = None,
     ) -> None:
         self.model, self.given, self.layout, self.stamp = model, given, layout, stamp
-        self.constraints, self.split, self.sink, self.known = constraints, split, sink, known
+        self.constraints, self.sink, self.known = constraints, sink, known
+        self.split = splitter(split)
+        options = repr((split, constraints, layout.table)).encode("utf-8", "backslashreplace")
+        self._options = hashlib.blake2b(options, digest_size=16).hexdigest()
+        self.replacing = False
         self.mark = Mark(
             given.name,
             model_name=stamp.model_name,
@@ -111,13 +116,16 @@ class Run:
         self.repeated = 0  # number of strings with the id of an earlier one
 
     def start(self, replace: bool) -> None:
-        """Determine how much is stored, or delete it."""
+        """Determine how much is stored, or delete it; a stopped replacement goes on."""
+        self.replacing = replace
         stored = self.sink.mark(self.given.name)
         if stored is None:
             return
+        digest, _, options = stored.digest.partition(" ")
+        stored = stored._replace(digest=digest)
         same = stored.model_version == self.stamp.model_version
-        if replace and (stored.finished or not same):
-            self.sink.clear(self.mark)
+        if replace and not (same and options == self._options):
+            self.sink.clear(self.kept)
             return
         if not same:
             raise InvalidInput(
@@ -127,8 +135,29 @@ class Run:
             )
         if stored.threshold != self.stamp.threshold:
             stored = stored._replace(threshold=self.stamp.threshold)
-            self.flagged = self.sink.flag(self.layout.doubts, stored)
+            self.flagged = self.sink.flag(self.layout.doubts, self._kept(stored))
         self.stored = stored
+
+    @property
+    def kept(self) -> Mark:
+        """The watermark to store."""
+        return self._kept(self.mark)
+
+    def _kept(self, mark: Mark) -> Mark:
+        """Return a watermark that tells an unfinished replacement, with its options, from a load.
+
+        Of anything else that is stored, `start` cannot know that it is as the replacement would
+        make it.
+        """
+        unfinished = self.replacing and not mark.finished
+        return mark._replace(digest=f"{mark.digest} {self._options}") if unfinished else mark
+
+    def restart(self, stored: Mark) -> None:
+        """Begin again, as the records at the watermark are others now."""
+        if self.replacing:
+            self.sink.clear(self.kept)
+        else:
+            self.mark = self.mark._replace(stale=stored.rows + stored.stale, mixed=True)
 
     def batches(self, size: int) -> Generator[None]:
         """Store the input; yield before the first and after each batch."""
@@ -151,7 +180,7 @@ class Run:
                 if writer.busy:
                     self._stored(*writer.wait())
                     yield
-                writer.start(cells, self.mark)
+                writer.start(cells, self.kept)
                 if not following:
                     break
                 some = following
@@ -189,7 +218,7 @@ class Run:
                 self.mark, self.skipped, self.done = stored, count, count
                 return digest, entries
             digest, entries = new_digest(), iter(self.given)
-        self.mark = self.mark._replace(stale=stored.rows + stored.stale, mixed=True)
+        self.restart(stored)
         return digest, entries
 
     def _items(self, entries: list[Entry]) -> dict[str, Item]:

@@ -27,7 +27,7 @@ from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.load_run import Progress, Run
 from caesura.records.matching import KnownValues
 from caesura.records.sinks import Sink, sink_for
-from caesura.records.splitting import Split, splitter
+from caesura.records.splitting import Split
 from caesura.records.versions import labels_of, model_of, version_of
 
 __all__ = ["Loaded", "Progress", "load"]
@@ -197,7 +197,7 @@ def load(
     if not all(hasattr(sink, name) for name in ("begin", "mark", "write", "close")):
         expected = "the name of a file or folder, the URL of a database, or a Sink"
         raise InvalidInput(message("into", into, expected, "pass 'references.duckdb'"))
-    run = Run(loaded, given, layout, stamp, constraints, splitter(split), sink, known)
+    run = Run(loaded, given, layout, stamp, constraints, split, sink, known)
     with contextlib.closing(sink):
         sink.begin(layout.table)
         run.start(replace)

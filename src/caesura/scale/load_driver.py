@@ -12,7 +12,6 @@ from caesura.records.inputs import Input, Reading, Survey
 from caesura.records.layout import Stamp
 from caesura.records.load_run import Run
 from caesura.records.sinks import Sink
-from caesura.records.splitting import splitter
 from caesura.scale import places
 from caesura.scale.load_parts import Batch, LoadTask, Look, Made, RowJob
 from caesura.scale.pieces import Piece, fetched
@@ -60,13 +59,12 @@ class Driver:
     def start(self, files: list[File], replace: bool) -> Jobs:
         """Determine what is stored, and return the remaining pieces."""
         jobs: Jobs = []
-        split = splitter(self.task.look.split)
         for file in files:
             if file.failure is not None:
                 continue
             stamp = self.stamp._replace(source=file.source)
             given = given_by(file.source, file.survey, self.task.look.reading)
-            layout, rules = self.task.layout, self.task.constraints
+            layout, rules, split = self.task.layout, self.task.constraints, self.task.look.split
             run = file.run = Run(self.model, given, layout, stamp, rules, split, self.sink)
             run.start(replace)
             self._resume(file, run)
@@ -95,7 +93,7 @@ class Driver:
                     file.done = (k + 1, 0) if b == len(seen.made.batches) else (k, b)
                     run.mark = stored
                     return
-        run.mark = run.mark._replace(stale=stored.rows + stored.stale, mixed=True)
+        run.restart(stored)
 
     def load(
         self, jobs: Jobs, parts: Iterator[Made], progress: Callable[[int, int], object] | None
@@ -170,7 +168,7 @@ class Driver:
             finished=ends,
             stale=stale,
         )
-        written = self.sink.write(cells, run.mark)
+        written = self.sink.write(cells, run.kept)
         run.written += written
         run.review += sum(cells["review"])
         if run.given.reading.id is not None:

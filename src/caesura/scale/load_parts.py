@@ -13,7 +13,7 @@ from caesura.records.inputs import Entry, Input, Reading, Survey, file_records, 
 from caesura.records.layout import Cells, Layout, Stamp
 from caesura.records.load_run import Run, feed, new_digest
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
-from caesura.records.splitting import Split, splitter
+from caesura.records.splitting import Split
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import Piece, fetched
@@ -160,9 +160,8 @@ def _written(task: LoadTask, job: RowJob, model: Any, output: str) -> Made:
     schema = arrow_table(columns, {column.name: [] for column in columns}).schema
     with fetched(job.piece) as local, places.written_to(output) as target:
         given = _input(task, job, local)
-        split = splitter(task.look.split)
         none: Any = None
-        run = Run(model, given, task.layout, job.stamp, task.constraints, split, none)
+        run = Run(model, given, task.layout, job.stamp, task.constraints, task.look.split, none)
         entries = iter(given)
         with replacing(target) as file, parquet.ParquetWriter(file, schema) as writer:
             while (some := list(islice(entries, task.look.batch))) or not batches:
