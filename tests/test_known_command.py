@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import psycopg
@@ -16,7 +18,7 @@ from load_cases import rows
 import caesura
 from caesura import InvalidInput
 from caesura.features import Dictionary, Similar
-from caesura.records import KnownValues
+from caesura.records import KnownValues, load
 from caesura.records.column_values import stored_values
 
 
@@ -133,7 +135,8 @@ def test_values_of_another_table_of_the_target(folder: Path) -> None:
         ("town=towns.none", "a table 'towns' with a column 'none'"),
         ("town=no.csv:name", "no.csv: no such file"),
         ("town=in.csv:none", "in.csv: got 'none'"),
-        ("town=a.db:towns.none", "'towns' does not exist or has no column 'none'"),
+        ("town=a.db:towns.none", "a table 'towns' with a column 'none'"),
+        ("town=a.db:towns.none", "the columns of 'towns' are name"),
         ("town=in.xls:towns.none", "in.xls"),
         ('town=towns.na"me; DROP TABLE towns', "check the names"),
         ("town=nosuch://host/db:towns.name", "into: got nosuch://"),
@@ -179,3 +182,50 @@ def test_models_that_know_no_values(folder: Path, made: Path) -> None:
     assert "needs the model semi" in bad(*train, "--model", "chain")
     assert "leave one out" in bad(*train, "--warm-start", "plain.model")
     assert "expected LABEL=FILE:COLUMN" in bad(*train, "--known", "town=towns.name")
+
+
+# -- values of tables that load wrote --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "db", "parquet", "postgres"])
+def test_values_in_one_cell_are_separate(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    X, y = ["Ann and Bo", "Lee and Cy"], [[(0, 1, "who"), (2, 3, "who")]] * 2
+    pair = caesura.SemiCRF(c2=0.01).fit(X, y)
+    into = (
+        str(request.getfixturevalue("postgres")) if kind == "postgres" else f"{tmp_path}/a.{kind}"
+    )
+    given = [{"text": text, "note": "a | b"} for text in X]
+    load(pair, given, into, threshold=0.0, verbatim=True)
+    for column in ("who", "who_text"):
+        assert stored_values(into, "records", column) == ["Ann", "Bo", "Cy", "Lee"]
+    assert stored_values(into, "records", "note") == ["a | b"]
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "db"])
+def test_read_and_the_command_find_the_same_values(folder: Path, kind: str) -> None:
+    good("load", "m.model", "in.txt", "--into", f"a.{kind}", "--threshold", "1")
+    Path("more.txt").write_text(f"from {TOWNS[0]}\n")
+    good("load", "m.model", "more.txt", "--into", f"a.{kind}", "--threshold", "0")
+    connect: Any = {"duckdb": duckdb.connect, "db": sqlite3.connect}[kind]
+    with contextlib.closing(connect(f"a.{kind}")) as connection:
+        known = KnownValues.read(connection, "records", ["town"])
+        assert known.canonical("town", TOWNS[0]) == (TOWNS[0], 1.0)
+        assert known.counts == {"town": 1}  # the other row is marked for review
+        with pytest.raises(InvalidInput, match=r"a column 'twon'; check the names .*town"):
+            KnownValues.read(connection, "records", ["twon"])
+        with pytest.raises(InvalidInput, match=r"columns: got 'town', .* pass \['town'\]"):
+            KnownValues.read(connection, "records", "town")
+    assert stored_values(f"a.{kind}", "records", "town") == [TOWNS[0]]
+
+
+def test_parquet_folders_keep_tables_apart(folder: Path) -> None:
+    for number, table in enumerate(["a", "a-b", "a b", "[a]"]):
+        Path("one.txt").write_text(f"from {TOWNS[number]}\n")
+        names = ("--table", table, "--threshold", "0", "--source-name", "one")
+        good("load", "m.model", "one.txt", "--into", "p.parquet", *names)
+    for number, table in enumerate(["a", "a-b", "a b", "[a]"]):
+        assert stored_values("p.parquet", table, "town") == [TOWNS[number]]
+    with pytest.raises(InvalidInput, match="no files of a table 'b'"):
+        stored_values("p.parquet", "b", "town")

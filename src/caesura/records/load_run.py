@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.extraction import Record, paused_collection
 from caesura.records.inputs import Entry, Input
-from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of
+from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of, storable
 from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink
 from caesura.records.splitting import Split, splitter
@@ -253,7 +253,7 @@ class Run:
     def _learn(self, known: KnownValues, records: list[Record]) -> None:
         """Add the fields of records to the known values, and update the model."""
         values = {
-            label: [value.text if value.value is None else str(value.value) for value in some]
+            label: [storable(str(one.value)) for one in some if one.value is not None]  # as stored
             for label in known.labels
             if (some := [value for record in records for value in record.get(label, ())])
         }

@@ -19,8 +19,8 @@ from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.features import Dictionary, Lexicon, SegmentFeature, Similar
 from caesura.models.lexicons import lexicons_in, with_lexicons
 from caesura.records.blocking import WordIndex, folded
+from caesura.records.column_values import column_values
 from caesura.records.refusals import known_reason, refusal
-from caesura.records.sql import quoted
 
 __all__ = ["KnownValues", "Match"]
 
@@ -40,7 +40,7 @@ class Match(NamedTuple):
     'E. F. Codd'
     """
 
-    value: str  # as stored in the database
+    value: str  # as in the known values; see `KnownValues.of` for those of a model
     similarity: float  # 1 if only case, punctuation and the order of words differ
 
 
@@ -92,6 +92,9 @@ class KnownValues:
     ) -> KnownValues:
         """Read the values of table columns.
 
+        Of a table that `load` wrote, rows that are marked for review are left out, and several
+        values in a cell are separate values.
+
         Parameters
         ----------
         connection
@@ -113,13 +116,14 @@ class KnownValues:
         >>> KnownValues.read(connection, "papers", {"title": "title", "journal": "venue"})
         KnownValues(title: 2, journal: 1)
         """
+        if isinstance(columns, str):
+            expected = "a list of columns, or a dict of label to column"
+            raise InvalidInput(message("columns", columns, expected, f"pass [{columns!r}]"))
         named = dict(columns) if isinstance(columns, Mapping) else {c: c for c in columns}
         values = {}
         for label, column in named.items():
-            name = quoted(column)
-            query = f"SELECT DISTINCT {name} FROM {quoted(table)} WHERE {name} IS NOT NULL"
             try:
-                rows = connection.execute(query).fetchall()
+                values[label] = column_values(connection, table, column)
             except CaesuraError:
                 raise
             except Exception as error:  # each database has its own exceptions
@@ -129,12 +133,14 @@ class KnownValues:
                 said = str(error).split("\n")[0]  # without the query
                 remedy = f"check the names ({said})"
                 raise InvalidInput(message("columns", {label: column}, expected, remedy)) from error
-            values[label] = sorted(str(row[0]) for row in rows)
         return cls(values, tokeniser)
 
     @classmethod
     def of(cls, model: Any) -> KnownValues:
         """Return the known values of a fitted model, to which others can be added.
+
+        A model keeps the tokens of values only, so values are tokens joined by spaces, as in ``York
+        , N . Yorks``. `canonical` finds them all the same; `read` has values as they are stored.
 
         Parameters
         ----------

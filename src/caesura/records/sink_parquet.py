@@ -30,7 +30,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ParquetSink"]
+__all__ = ["ParquetSink", "files_of"]
 
 LOCK = ".caesura-lock"
 PAUSE = 0.1  # seconds between attempts to lock the folder
@@ -138,8 +138,7 @@ class ParquetSink:
 
     def _files(self) -> list[Path]:
         """Return all files of the table."""
-        name = re.compile(re.escape(_safe(self._table.name)) + r"-[0-9a-f]{12}-\d{6,}\.parquet")
-        return sorted(file for file in self.path.iterdir() if name.fullmatch(file.name))
+        return files_of(self.path, self._table.name)
 
     def _prefix(self, source: str) -> str:
         """Return the file name prefix of an input."""
@@ -242,6 +241,12 @@ class ParquetSink:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def files_of(folder: Path, table: str) -> list[Path]:
+    """Return all files of a table in a folder."""
+    name = re.compile(re.escape(_safe(table)) + r"-[0-9a-f]{12}-\d{6,}\.parquet")
+    return sorted(file for file in folder.iterdir() if name.fullmatch(file.name))
 
 
 def _flagged(rows: Any, fields: Fields, threshold: float) -> Any:

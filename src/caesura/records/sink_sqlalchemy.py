@@ -240,8 +240,8 @@ class SQLAlchemySink:
 
         return self._attempted(written)
 
-    def values(self, table: str, column: str, loaded: set[str]) -> list[Any]:
-        """Return the distinct values of a column of any table of the database.
+    def values(self, table: str, column: str, loaded: set[str]) -> tuple[list[Any], set[str]]:
+        """Return the distinct values of a column of any table, and the columns of the table.
 
         If the table has the columns of one that was loaded, rows for review are left out.
         """
@@ -255,7 +255,7 @@ class SQLAlchemySink:
             columns = {one["name"] for one in sa.inspect(engine).get_columns(table)}
             with engine.connect() as connection:
                 sure = query.where(sa.not_(review)) if columns >= loaded else query
-                return list(connection.execute(sure).scalars())
+                return list(connection.execute(sure).scalars()), columns
         finally:
             engine.dispose()
 
