@@ -12,6 +12,7 @@ Each label has one, given by its name; model files keep the names.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -28,7 +29,7 @@ Normaliser: TypeAlias = Callable[[str], Any]
 _MARKS = " ,;:“”„«»\"'`´‘’"
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _EDITED = re.compile(r"([Ii]n:?\s+)?(\(?\s*[Ee]d(itor)?s?\b\.?\s*|[Ee]dited by\s+)?")
-_IN = re.compile(r"[Ii]n(:\s*|\s+)")
+_IN = re.compile(r"[Ii]n(:\s*|\s+(?!([Ss]ilico|[Ss]itu|[Vv]itro|[Vv]ivo)\b))")
 _PAGES = re.compile(r"([Pp]p?\b\.?|[Pp]ages?\b)\s*")
 _VOLUME = re.compile(r"[Vv]ol(ume)?\b\.?\s*")
 _EDITORS = re.compile(r"\s*[(\[,]?\s*\b[Ee]d(itor)?s?\b\.?[)\]]?$")
@@ -36,9 +37,15 @@ _INCHES = re.compile(r"\d[\"']$")
 _WORD_AT_END = re.compile(r"(?<!\bal)(?<=[a-zß-ÿ]{2})\.$")  # a full stop that ends a sentence
 _YEAR = re.compile(r"(?<!\d)(1[0-9]|20|21)\d\d(?!\d)")
 _RANGE = re.compile(r"([A-Za-z]*)(\d+)\s*[-‐‑‒–—−]+\s*([A-Za-z]*)(\d+)")
-_NUMBER = re.compile(r"[-+−]?\d[\d.,'’\u00a0\u202f]*(?<=\d)")
+_NUMBER = re.compile(r"(?:(?<!\w)[-+−])?\d[\d.,'’\u00a0\u202f]*(?<=\d)")
+_SPACED = re.compile(r"\W*\d{1,3}(?: \d{3})+(?:[.,]\d+)?\W*")  # a field that is one number
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_NAMES = (  # English ones, and those of other languages that begin in the same way
+    "jan(?:uary|uari|uar|vier)?|feb(?:ruary|ruari|ruar|rero|braio|r)?|mar(?:ch|s|zo|z|et)?"
+    "|apr(?:ile|il)?|mayo?|jun(?:e|io|i|ho)?|jul(?:y|io|i|ho)?|aug(?:ustus|usti|ust)?"
+    "|sep(?:tember|ti?embre|t)?|oct(?:ober|obre)?|nov(?:ember|i?embre|embro)?|dec(?:ember|embre)?"
+)
+_MONTH = rf"(?P<month>{_NAMES})\.?"
 _DAY, _FULL_YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>(?:1[0-9]|20|21)\d\d)"
 _DATES = [
     re.compile(form, re.IGNORECASE)
@@ -213,7 +220,7 @@ def _year(text: str) -> str | None:
 def _date(text: str) -> str:
     """Return a date in ISO 8601, as precise as the text.
 
-    What cannot be read as one date for certain (03/04/2005) only loses the punctuation around it.
+    What is not certainly one date (03/04/2005, 30 February) only loses the punctuation around it.
 
     Examples
     --------
@@ -232,7 +239,9 @@ def _iso(parts: Mapping[str, str | None], bare: str) -> str:
     """Return an ISO date from its parts, or the text if the date is invalid."""
     year, word, number, day = map(parts.get, ("year", "month", "number", "day"))
     month = _MONTHS.index(word[:3].lower()) + 1 if word else int(number or 1)
-    if not 1 <= month <= 12 or not 1 <= int(day or 1) <= 31:
+    try:
+        datetime.date(int(year or 0), month, int(day or 1))
+    except ValueError:
         return bare
     out = str(year)
     if word or number:
@@ -244,14 +253,15 @@ def _iso(parts: Mapping[str, str | None], bare: str) -> str:
 def _number(text: str) -> str | None:
     """Return the first number in a text, without thousands separators, with a decimal point.
 
-    Where only commas are there, one before three last digits stands between thousands.
+    Where only commas are there, one before three last digits stands between thousands; so do spaces
+    where nothing else is there.
 
     Examples
     --------
     >>> _number("USD 1,234.50"), _number("1.234,5 kg"), _number("2,5"), _number("none")
     ('1234.50', '1234.5', '2.5', None)
     """
-    found = _NUMBER.search(text)
+    found = _NUMBER.search(text.replace(" ", "") if _SPACED.fullmatch(text) else text)
     if found is None:
         return None
     digits = re.sub(r"['’\u00a0\u202f]", "", found[0].replace("−", "-"))
