@@ -213,8 +213,8 @@ def test_read_and_the_command_find_the_same_values(folder: Path, kind: str) -> N
         known = KnownValues.read(connection, "records", ["town"])
         assert known.canonical("town", TOWNS[0]) == (TOWNS[0], 1.0)
         assert known.counts == {"town": 1}  # the other row is marked for review
-        with pytest.raises(InvalidInput, match=r"a column 'twon'; check the names .*town"):
-            KnownValues.read(connection, "records", ["twon"])
+        with pytest.raises(InvalidInput, match=r"a column 'twnn'; check the names .*town"):
+            KnownValues.read(connection, "records", ["twnn"])
         with pytest.raises(InvalidInput, match=r"columns: got 'town', .* pass \['town'\]"):
             KnownValues.read(connection, "records", "town")
     assert stored_values(f"a.{kind}", "records", "town") == [TOWNS[0]]

@@ -571,6 +571,16 @@ def test_nothing_is_stored_if_something_fails(model: caesura.SemiCRF, linker: Li
         ("Gray, J. and Reuter, A.", ["Gray, J.", "Reuter, A."]),
         ("Gray, J., Reuter, A.", ["Gray, J.", "Reuter, A."]),
         ("Jim Gray; Andreas Reuter", ["Jim Gray", "Andreas Reuter"]),
+        (
+            "van der Aalst, W. M. P., and ter Hofstede, A. H. M.",
+            ["van der Aalst, W. M. P.", "ter Hofstede, A. H. M."],
+        ),
+        ("Öberg, Å.", ["Öberg, Å."]),
+        ("Öberg, Å. & CODD, E.-F.", ["Öberg, Å.", "CODD, E.-F."]),
+        ("Challis, P. et al.", ["Challis, P."]),
+        ("Challis, P., Ng, A., et al", ["Challis, P.", "Ng, A."]),
+        ("King, M. L., Jr., Codd E F, Gray J", ["King, M. L., Jr.", "Codd E F", "Gray J"]),
+        ("李明, 王芳", ["李明", "王芳"]),
     ],
 )
 def test_names_of_people(text: str, names: list[str]) -> None:

@@ -30,7 +30,10 @@ from caesura.records.sql import quoted
 __all__ = ["Schema", "Stored", "split_names", "store_entities"]
 
 _AND = re.compile(r"\s*(?:;|&|\band\b|\bund\b|\|)\s*", re.IGNORECASE)
-_INITIALS = re.compile(r"(?:[A-Z]\.?[-\s]*){1,4}$")
+_OTHERS = re.compile(r",?\s*\bet\.?\s+al\b\.?", re.IGNORECASE)
+_INITIALS = re.compile(r"(?:[^\W\d_]\.?[-\s]*){1,4}")  # in capitals
+_INITIAL = re.compile(r"(?:^|\s)[^\W\d_](?:\.|\s|$)")
+_SUFFIX = re.compile(r"(?:Jr|Sr)\.?|I{2,3}")
 _BATCH = 500
 
 
@@ -63,7 +66,7 @@ class Stored(NamedTuple):
 
 
 def split_names(text: str) -> list[str]:
-    """Split a list of people into names.
+    """Split a list of people into names; "et al." is none.
 
     Examples
     --------
@@ -73,14 +76,27 @@ def split_names(text: str) -> list[str]:
     ['Jim Gray', 'Andreas Reuter', 'E. F. Codd']
     """
     names: list[str] = []
-    for part in _AND.split(text):
+    for part in _AND.split(_OTHERS.sub("", text)):
         for piece in filter(None, (piece.strip() for piece in part.split(","))):
-            # "Codd, E. F.": initials belong to the preceding surname.
-            if names and _INITIALS.fullmatch(piece) and " " not in names[-1].strip():
+            if names and _belongs(piece, names[-1]):
                 names[-1] = f"{names[-1]}, {piece}"
             else:
                 names.append(piece)
     return names
+
+
+def _belongs(piece: str, name: str) -> bool:
+    """Return whether a piece belongs to the name before it: initials, or a suffix after a comma.
+
+    Examples
+    --------
+    >>> _belongs("E. F.", "Codd"), _belongs("E. F.", "J. Gray"), _belongs("Jr.", "King, M. L.")
+    (True, False, True)
+    """
+    if "," in name:
+        return _SUFFIX.fullmatch(piece) is not None
+    initials = piece.isupper() and _INITIALS.fullmatch(piece)
+    return bool(initials) and not _INITIAL.search(name)
 
 
 def store_entities(
