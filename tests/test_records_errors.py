@@ -244,8 +244,8 @@ def test_a_folder_that_another_one_writes_to(tmp_path: Path) -> None:
 def test_tables_whose_names_begin_alike(tmp_path: Path) -> None:
     other = caesura.SemiCRF(c2=1).fit(["a b"], [[(0, 1, "other")]])
     load(other, ["a b"], tmp_path / "a.parquet", "a-b")
-    load(model(), texts(3), tmp_path / "a.parquet", "a")
-    assert load(model(), texts(3)[::-1], tmp_path / "a.parquet", "a").stale == 2
+    load(model(), texts(3), tmp_path / "a.parquet", "a", source_name="x")
+    assert load(model(), texts(3)[::-1], tmp_path / "a.parquet", "a", source_name="x").stale == 2
 
 
 @pytest.mark.parametrize("name", ["a.db", "a.parquet", "postgresql"])

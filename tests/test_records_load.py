@@ -155,9 +155,9 @@ def test_an_iterator_is_read_once_and_its_rows_are_single(into: str) -> None:
 
 def test_a_changed_record_is_a_new_row_and_the_old_one_is_counted(into: str) -> None:
     given = texts(10)
-    load(model(), given, into, batch=4)
+    load(model(), given, into, batch=4, source_name="data")
     given[2] = "99 Bridge Road, Bath"
-    done = load(model(), given, into, batch=4)
+    done = load(model(), given, into, batch=4, source_name="data")
     assert (done.written, done.stale) == (1, 1)
     done = load(model(), given, into, replace=True, batch=4)
     assert (done.written, done.stale) == (10, 0)

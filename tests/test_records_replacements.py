@@ -1,5 +1,7 @@
-"""Loads with ``replace=True`` after loads and replacements that were stopped."""
+"""Loads of changed inputs: replacements after stopped loads, and inputs without a name."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,3 +47,27 @@ def test_a_replacement_keeps_nothing_that_it_would_not_write(
     assert done.rows == len(rows(into))
     load(model(), given, into, "fresh", **options)
     assert [row["row_id"] for row in rows(into)] == [row["row_id"] for row in rows(into, "fresh")]
+
+
+def test_other_data_in_memory_is_warned_of(tmp_path: Path) -> None:
+    first, second = texts(3), [texts(3)[0], "77 Elm Lane, Ely"]
+    load(model(), first, tmp_path / "a.db")
+    load(model(), [*first, "5 Low Road, Bath"], tmp_path / "a.db")  # has grown
+    with pytest.warns(UserWarning, match=r"source_name: .* pass a name for each source"):
+        load(model(), second, tmp_path / "a.db")
+    load(model(), first, tmp_path / "b.db", source_name="first")
+    load(model(), second, tmp_path / "b.db", source_name="second")
+    assert len(rows(str(tmp_path / "b.db"))) == 5
+
+
+def test_another_pipe_is_told_from_a_changed_one(tmp_path: Path) -> None:
+    model().save(tmp_path / "a.model")
+    command = [sys.executable, "-m", "caesura", "load", "a.model", "-", "--into", "a.db"]
+
+    def piped(text: str) -> str:
+        run = subprocess.run(command, cwd=tmp_path, input=text, text=True, capture_output=True)
+        assert run.returncode == 0, run.stderr
+        return run.stderr
+
+    assert "warning" not in piped("1 Low Road, Bath\n2 Low Road, Bath\n")
+    assert "name each by --source-name" in piped("1 Low Road, Bath\n3 Elm Road, York\n")

@@ -336,6 +336,7 @@ def _duration(seconds: float) -> str:
 
 def _report(done: Loaded, json: bool) -> None:
     """Print a summary of the load."""
+    from caesura.records.inputs import PIPE
     from caesura.records.sql import quoted
 
     advice = "; --carry chooses the columns to keep"
@@ -359,9 +360,10 @@ def _report(done: Loaded, json: bool) -> None:
             "stored again; leave --id-column out to keep all of them"
         )
     if done.stale:
+        other = "; if it is another input, name each by --source-name" * (done.source == PIPE)
         warn(
             f"the input has changed, and the table still has {counted(done.stale, 'row')} of its "
-            "earlier state; pass --replace to delete them"
+            f"earlier state; pass --replace to delete them{other}"
         )
     if json:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})

@@ -38,6 +38,8 @@ from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 
 __all__ = [
+    "MEMORY",
+    "PIPE",
     "Entry",
     "Input",
     "Reading",
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 PEEK = 1000  # records examined for columns if the input can be read only once
+MEMORY, PIPE = "data", "standard input"  # names of inputs that have no other
 KEPT = 5  # stored errors of skipped records
 
 
@@ -239,7 +242,7 @@ def input_of(source: Any, reading: Reading) -> Input:
     """
     if isinstance(source, str | os.PathLike):
         return _of_file(source, reading)
-    name = reading.name or "data"
+    name = reading.name or MEMORY
     if type(source).__name__ == "LazyFrame":  # Polars
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
@@ -262,7 +265,7 @@ def input_of(source: Any, reading: Reading) -> Input:
 
 def _of_file(path: Name, reading: Reading) -> Input:
     """Return the input for a file."""
-    name = reading.name or ("standard input" if path == "-" else os.path.realpath(path))
+    name = reading.name or (PIPE if path == "-" else os.path.realpath(path))
     if path != "-" and not os.path.exists(path):
         raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
     if path != "-" and os.path.isdir(path):

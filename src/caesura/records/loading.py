@@ -16,13 +16,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.models.rules import check_rule_labels
-from caesura.records.inputs import Reading, input_of
+from caesura.records.inputs import MEMORY, Reading, input_of
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.load_run import Progress, Run
 from caesura.records.matching import KnownValues
@@ -126,7 +127,9 @@ def load(
         Values that the model sees, if it was fitted with their `features`. The fields of rows that
         are not marked for review are added to them after each batch, for the batches that follow.
     model_name, source_name : str, optional
-        Names for the model and the input in the table; by default those of the files.
+        Names for the model and the input in the table; by default those of the files, ``data`` for
+        data in memory, and ``standard input``. Inputs with the same name are one input that grows
+        or changes, so name each of several sources in memory.
     format : {"text", "csv", "jsonl", "parquet", "xlsx"}, optional
         The format of a file, if its name does not determine it.
     encoding : str
@@ -205,6 +208,7 @@ def load(
             for _ in steps:
                 if progress is not None:
                     progress(run.progress(time.perf_counter() - began))
+    _check_name(table, run)
     return Loaded(
         str(sink),
         table,
@@ -221,6 +225,18 @@ def load(
         run.repeated,
         layout.renamed_columns,
     )
+
+
+def _check_name(table: str, run: Run) -> None:
+    """Warn of rows that other data of the same default name may have left."""
+    reading = run.given.reading
+    if run.mark.stale and run.given.name == MEMORY and reading.name is reading.id is None:
+        warnings.warn(
+            f"source_name: got None, but {table!r} has rows of other data called {MEMORY!r}, and "
+            "equal records with equal numbers are stored once; pass a name for each source, or "
+            "replace=True to delete the earlier rows",
+            stacklevel=3,
+        )
 
 
 def _check_wait(wait: Any) -> None:
