@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -19,6 +20,12 @@ _NUMBERED = (
     re.compile(r"^[ \t]*(\d{1,4})[.)]\s+", re.MULTILINE),
 )
 _BULLET = re.compile(r"^[ \t]*[*•‣◦–-]\s+", re.MULTILINE)
+_HEADING = re.compile(
+    r"\W*(?:references|bibliography|works cited|literature(?: cited)?|literatur(?:verzeichnis)?"
+    r"|références|bibliographie|referencias|bibliografía|bibliografia)\W*",
+    re.IGNORECASE,
+)
+GAP = 3  # numbers of a list that may be missing in a row
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
@@ -31,7 +38,9 @@ def split_records(text: str, by: Split = "auto") -> list[str]:
         One record or several.
     by : {"auto", "lines", "paragraphs", "none"} or callable
         ``auto`` splits lists whose items are numbered one after the other (``[1]``, ``(1)``, ``1.``
-        or ``1)``) or have bullets, and removes the numbers or bullets; other text is one record.
+        or ``1)``) or have bullets, and removes the numbers or bullets, and a heading such as
+        "References"; other text is one record. Some numbers may be missing, up to 3 in a row, if
+        the next one begins a line.
         ``lines`` and ``paragraphs`` split at line ends and blank lines, ``none`` never. A function
         gets the string and returns the records.
 
@@ -89,22 +98,46 @@ def _list(text: str) -> list[str]:
     if "\n" not in text and "[" not in text:
         return [text]
     for mark in _NUMBERED:
-        found = _counted(mark.finditer(text))
-        if len(found) > 1 and not text[: found[0].start()].strip():
+        found = _counted(list(mark.finditer(text)))
+        if len(found) > 1 and _begins(text, found[0]):
             return _between(text, found)
     bullets = list(_BULLET.finditer(text))
-    if len(bullets) > 1 and not text[: bullets[0].start()].strip():
+    if len(bullets) > 1 and _begins(text, bullets[0]):
         return _between(text, bullets)
     return [text]
 
 
-def _counted(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the first number and those that follow it in sequence."""
-    found: list[re.Match[str]] = []
-    for one in marks:
-        if not found or int(one[1]) == int(found[-1][1]) + 1:
-            found.append(one)
-    return found
+def _begins(text: str, mark: re.Match[str]) -> bool:
+    """Return whether nothing but a heading is before a mark."""
+    before = text[: mark.start()]
+    return not before.strip() or _HEADING.fullmatch(before) is not None
+
+
+def _counted(marks: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the first number and those that follow it; only the first if none is its successor."""
+    places: dict[int, list[int]] = {}
+    for place, one in enumerate(marks):
+        places.setdefault(int(one[1]), []).append(place)
+    found, at, successors = marks[:1], 0, 0
+    while at < len(marks):
+        number = int(marks[at][1])
+        for step in range(1, GAP + 2):
+            later = places.get(number + step, [])
+            k = bisect_right(later, at)
+            if k < len(later) and (step == 1 or _begins_line(marks[later[k]])):
+                break
+        else:
+            break
+        at = later[k]
+        found.append(marks[at])
+        successors += step == 1
+    return found if successors else found[:1]
+
+
+def _begins_line(mark: re.Match[str]) -> bool:
+    """Return whether a mark is at the beginning of a line."""
+    before = mark.string[: mark.start()].rstrip(" \t")
+    return not before or before.endswith("\n")
 
 
 def _between(text: str, marks: list[re.Match[str]]) -> list[str]:
