@@ -8,10 +8,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+import pyarrow
 import pytest
 from cli_data import bad, good
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from caesura import InvalidInput
 from caesura.demo import pages, write_pages
@@ -316,6 +319,31 @@ def test_seed_files_with_other_delimiters(tmp_path: Path) -> None:
             ("country", "capital"),
             [{"country": "France", "capital": "Paris"}],
         )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "xlsx"])
+def test_seeds_in_every_format_of_tables(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"seeds.{suffix}"
+    rows = [{"country": "Brazil", "n": "0"}, {"country": "Chile", "n": None}]
+    if suffix == "csv":
+        path.write_text("country,n\nBrazil,0\nChile,\n")
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == "parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        book = openpyxl.Workbook()
+        for cells in [["country", "n"], ["Brazil", 0], ["Chile", None]]:
+            book.active.append(cells)
+        book.save(path)
+    assert read_seeds(path) == (("country", "n"), [rows[0], {"country": "Chile"}])
+
+
+def test_seeds_without_columns(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.jsonl"
+    path.write_text('"Brazil"\n')
+    with pytest.raises(InvalidInput, match=r"seeds\.jsonl"):
+        read_seeds(path)
 
 
 @pytest.mark.parametrize(

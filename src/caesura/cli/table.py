@@ -32,8 +32,8 @@ def table(
         str | None,
         typer.Option(
             "--seeds",
-            help="Read a few rows of the table from this CSV file with a header. Required unless "
-            "--example is given.",
+            help="Read a few rows of the table from this file: CSV with a header, JSON lines, "
+            "Parquet or Excel. Required unless --example is given.",
         ),
     ] = None,
     lists: Annotated[

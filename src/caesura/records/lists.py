@@ -20,17 +20,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura.checks import whole
+from caesura.corpora.files import unpacked_suffix
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.features import Pattern, column, first, last, lower, short_shape, token
 from caesura.models import SemiCRF
 from caesura.normalisers import default_normaliser
 from caesura.records.consolidation import SEEDS, Extracted, Source, TableRow, consolidated
+from caesura.records.formats import form_of
+from caesura.records.inputs import Reading, file_records
 from caesura.records.pages import ItemList, items_of, read_pages
 from caesura.records.seeding import OUTSIDE, Known, Labels, Row, folded, labels_of
 
 __all__ = ["ListTable", "Round", "read_seeds", "table_from_lists"]
 
 ADDED = ("confidence", "sources", "alternatives")  # columns that the output adds
+FORMATS = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".xlsx")  # of seeds, besides CSV
 FEWEST = 2  # minimum number of items that known rows must match for a list to be used
 RELIABLE = 0.7  # minimum confidence of values that are matched in the next round
 MOST_ONCE = 8  # with more columns, they are not constrained to occur at most once each
@@ -96,8 +100,8 @@ def table_from_lists(
     Parameters
     ----------
     seeds : path or iterable of dicts
-        A few rows of the table: a CSV file with a header, or dicts.  The first column is the key:
-        rows with the same key are one row.
+        A few rows of the table: a file (CSV with a header, JSON lines, Parquet, Excel), or dicts.
+        The first column is the key: rows with the same key are one row.
     pages : iterable of paths, or mapping of names to texts
         Pages with lists, in HTML or as plain text.
     rounds : int
@@ -164,11 +168,11 @@ def read_seeds(
     """
     if isinstance(seeds, str | Path):
         rows: Sequence[Mapping[str, Any]]
-        header, rows = _read_csv(seeds)
+        header, rows = _read_table(seeds)
         name = str(seeds)
     else:
         if not isinstance(seeds, Iterable):
-            remedy = "pass a CSV file, or a list of dicts"
+            remedy = "pass a table file, or a list of dicts"
             raise InvalidInput(message("seeds", seeds, "rows", remedy))
         rows, name = list(seeds), "seeds"
         for i, row in enumerate(rows):
@@ -191,6 +195,23 @@ def read_seeds(
             f"{name}: the first column, {header[0]!r}, is empty, expected the key of each row"
         )
     return tuple(header), list(filled)
+
+
+def _read_table(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the header and the rows of a table file; what has no other format is CSV or TSV."""
+    if unpacked_suffix(path) not in FORMATS:
+        return _read_csv(path)
+    records, _, _ = file_records(path, form_of(path), Reading())
+    rows: list[dict[str, str]] = []
+    for number, one in enumerate(records(), 1):
+        if isinstance(one, InvalidInput):
+            raise one
+        if isinstance(one, str):
+            expected = "an object of columns to values"
+            remedy = 'write {"country": "France"}'
+            raise InvalidInput(message(f"{path}, row {number}", one, expected, remedy))
+        rows.append({name: "" if value is None else str(value) for name, value in one.items()})
+    return list(dict.fromkeys(name for row in rows for name in row)), rows
 
 
 def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
