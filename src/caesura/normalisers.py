@@ -228,11 +228,8 @@ def _date(text: str) -> str:
     ('2005-03-12', '1998-09', '1998', '03/04/2005')
     """
     bare = _punctuation(text)
-    for form in _DATES:
-        found = form.fullmatch(bare)
-        if found is not None:
-            return _iso(found.groupdict(), bare)
-    return bare
+    found = next(filter(None, (form.fullmatch(bare) for form in _DATES)), None)
+    return bare if found is None else _iso(found.groupdict(), bare)
 
 
 def _iso(parts: Mapping[str, str | None], bare: str) -> str:
@@ -240,14 +237,10 @@ def _iso(parts: Mapping[str, str | None], bare: str) -> str:
     year, word, number, day = map(parts.get, ("year", "month", "number", "day"))
     month = _MONTHS.index(word[:3].lower()) + 1 if word else int(number or 1)
     try:
-        datetime.date(int(year or 0), month, int(day or 1))
+        date = datetime.date(int(year or 0), month, int(day or 1))
     except ValueError:
         return bare
-    out = str(year)
-    if word or number:
-        out += f"-{month:02}"
-        out += f"-{int(day):02}" if day else ""
-    return out
+    return date.isoformat()[: 10 if day else 7 if word or number else 4]
 
 
 def _number(text: str) -> str | None:
