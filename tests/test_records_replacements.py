@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from load_cases import model, rows, texts
+from cli_data import good
+from load_cases import model, query, rows, texts
 
 from caesura.records import Progress, load
 
@@ -71,3 +73,17 @@ def test_another_pipe_is_told_from_a_changed_one(tmp_path: Path) -> None:
 
     assert "warning" not in piped("1 Low Road, Bath\n2 Low Road, Bath\n")
     assert "name each by --source-name" in piped("1 Low Road, Bath\n3 Elm Road, York\n")
+
+
+def test_schemas_are_in_the_url_and_not_in_the_table(tmp_path: Path, postgres: str) -> None:
+    model().save(tmp_path / "a.model")
+    (tmp_path / "a.txt").write_text("1 Low Road, Bath\n")
+    with psycopg.connect(postgres) as server:
+        server.execute("CREATE SCHEMA library")
+    command = ("load", tmp_path / "a.model", tmp_path / "a.txt", "--into")
+    assert "not one in a schema" in good(*command, postgres, "--table", "public.papers").err
+    assert len(rows(postgres, "public.papers")) == 1
+    joined = "&" if "?" in postgres else "?"
+    into = f"{postgres}{joined}options=-csearch_path%3Dlibrary"
+    assert "schema" not in good(*command, into, "--table", "papers").err
+    assert len(query(postgres, "SELECT * FROM library.papers")) == 1

@@ -228,6 +228,8 @@ def load(
     if work.known:
         known = known_of(loaded, work.known, target.into, target.table)
         note(f"known values: {', '.join(f'{n:,} of {x}' for x, n in known.counts.items())}")
+    if "." in target.table and "://" in target.into:
+        note(f"--table: {target.table!r} is the whole name of a table, not one in a schema")
     with Ticker(what="records") as ticker:
         shown = _Shown(ticker)
         try:
