@@ -432,6 +432,19 @@ def test_a_corrected_cell_that_is_not_in_the_text_is_named(folder: Path, tmp_pat
     assert not (tmp_path / "m").exists()
 
 
+def test_a_truncated_correction_does_not_change_all_tokens(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **{**CORRECT, "model": "Edge Ult"})
+    options = ["--also", path, "-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    said = run("train", folder / "train.csv", *options).err
+    assert (
+        f"--also: 'Edge Ult', labelled model, is only a part of the token 'Ultra' ({path}" in said
+    )
+    assert "correct the cell, or pass --tokeniser characters" in said
+    assert not (tmp_path / "m").exists()
+    good("train", folder / "train.csv", *options, "--tokeniser", "characters")
+    assert caesura.load(tmp_path / "m").tokeniser_ == "characters"
+
+
 def test_review_in_a_spreadsheet(folder: Path, tmp_path: Path) -> None:
     path = reviewed(folder, tmp_path, "check.xlsx")
     book = openpyxl.load_workbook(path)

@@ -37,6 +37,11 @@ class Tokens:
         """The tokeniser that the spans require; None if it is the given one, or words."""
         return None if self.fitting is None or not self.fitting.level else self.fitting.tokeniser
 
+    @property
+    def cause(self) -> str:
+        """The reason for the chosen tokeniser, with the place."""
+        return "" if self.fitting is None else f"{self.fitting.reason} ({self._place})"
+
     def documents(self, corpus: Any, path: str) -> Iterator[Document]:
         """Read a corpus, with each text tokenised to fit its spans."""
         before = 0 if self.fitting is None else self.fitting.level
@@ -72,6 +77,6 @@ class Tokens:
             return
         choices["tokeniser"] = self.chosen
         note(
-            f"tokens are {self.chosen}, not words, because {self.fitting.reason} ({self._place}); "
-            "to change that, pass --tokeniser or --align"
+            f"tokens are {self.chosen}, not words, because {self.cause}; to change that, pass "
+            "--tokeniser or --align"
         )

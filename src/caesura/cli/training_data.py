@@ -152,9 +152,14 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
-    corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
+    corpus, before = read(path, own, tokeniser=tokens.cutter, labels=labels), tokens.chosen
     documents = listed(tokens.documents(corpus, path), path)
     report_notes(corpus, path)
+    if tokens.chosen != before:  # one truncated cell must not change the tokens of all texts
+        raise InvalidInput(
+            f"--also: {tokens.cause}, expected whole {before or 'words'} as in TRAIN; correct the "
+            f"cell, or pass --tokeniser {tokens.chosen}"
+        )
     marked = checked_rows(labelled(documents, path))
     if not any(map(is_checked_column, names)):
         if DOUBTFUL in names:
