@@ -389,6 +389,23 @@ def test_a_negative_mark_is_none(folder: Path, tmp_path: Path, mark: str) -> Non
     assert "no row is marked" in good("train", folder / "train.csv", "--also", path, *options).err
 
 
+@pytest.mark.parametrize("name", ["check.csv", "check.tsv", "check.xlsx", "check.parquet"])
+def test_a_marked_review_file_is_not_overwritten(folder: Path, tmp_path: Path, name: str) -> None:
+    path = reviewed(folder, tmp_path, name)
+    assert reviewed(folder, tmp_path, name).exists()  # nothing was marked
+    marked = corrected(reviewed(folder, tmp_path, "check.csv"), **CORRECT, checked="x")
+    if name != "check.csv":
+        options = ["--text-column", "title", "--labels", ",".join(LABELS)]
+        good("convert", marked, path, *options)
+    before = path.read_bytes()
+    given = ["segment", folder / "model", tmp_path / "new.csv", "-o", tmp_path / "new2.csv"]
+    said = bad(*given, "--threshold", 0.9, "--review", path)
+    assert "exists with 1 row marked in the column checked" in said
+    assert "give another name, or delete it" in said
+    assert path.read_bytes() == before
+    assert not (tmp_path / "new2.csv").exists()
+
+
 def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
     path = corrected(reviewed(folder, tmp_path), **CORRECT, checked="nein")
     options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]

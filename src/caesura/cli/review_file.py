@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from caesura import corpora
 from caesura.cli.prediction_formats import Answer, Style, form_of
 from caesura.cli.prediction_output import line_of
 from caesura.cli.prediction_tables import doubtful_of, separator_of, shares_of, table_names
@@ -15,12 +17,14 @@ from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 from caesura.corpora.temporary import scratch
+from caesura.errors import InvalidInput, counted
 
 __all__ = [
     "CHECKED",
     "DOUBTFUL",
     "ROW",
     "Review",
+    "check_unmarked",
     "checked_rows",
     "is_checked_column",
     "unusual_marks",
@@ -116,6 +120,23 @@ def checked_rows(documents: Sequence[Any]) -> list[Any]:
     1
     """
     return [document for document in documents if _mark(document).casefold() not in UNMARKED]
+
+
+def check_unmarked(path: str) -> None:
+    """Raise if a file is a review file with marks, which a new one would overwrite."""
+    form = form_of(path, "jsonl").replace("tsv", "csv")
+    if form == "jsonl" or not os.path.isfile(path):
+        return
+    try:
+        rows = list(corpora.read(path, form, text=False, labels=[], on_error="skip"))
+    except InvalidInput:  # not a table, and so not a review file
+        return
+    if marked := len(checked_rows(rows)):
+        raise InvalidInput(
+            f"--review: got {path}, which exists with {counted(marked, 'row')} marked in the "
+            f"column {CHECKED}, expected a file without marks; give another name, or delete it "
+            "once its corrections are in a model"
+        )
 
 
 def unusual_marks(documents: Sequence[Any]) -> list[str]:

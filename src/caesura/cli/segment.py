@@ -26,7 +26,7 @@ from caesura.cli.prediction_stream import Run
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
-from caesura.cli.review_file import Review
+from caesura.cli.review_file import Review, check_unmarked
 from caesura.corpora.files import Together
 from caesura.corpora.reading_progress import metered
 from caesura.errors import InvalidInput, counted
@@ -174,6 +174,8 @@ def segment(
     if form == "html" and asking.n_best is None:
         asking = asking._replace(probabilities=True)  # pages mark uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
+    if review is not None:
+        check_unmarked(review)
     if " " in input and not os.path.exists(input):
         raise InvalidInput(
             f"{input:.60}: no such file; to segment a text, pipe it: echo 'TEXT' | caesura segment "
