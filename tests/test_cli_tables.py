@@ -382,6 +382,27 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     assert "counts as a mark" not in ran.err
 
 
+def test_a_review_file_is_recognised_without_also(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked="x")
+    count = len(table(path))
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    for more in ([], ["--stream", "--learner", "sgd"]):
+        said = run("train", folder / "train.csv", path, *short, *more).err
+        assert not (tmp_path / "m").exists()
+        assert f"TRAIN: got {path}, a review file, expected other training data" in said
+        assert f"pass it as --also {path}, which uses the rows marked" in said
+    marked = f"1 of {count} rows are marked in the column checked"
+    ran = good("evaluate", folder / "model", path, "--json")
+    assert marked in ran.err
+    assert json.loads(ran.out)["sequences"] == 1
+    for option in ("--dev", "--calibrate"):
+        ran = good("train", folder / "train.csv", option, path, *short)
+        assert marked in ran.err
+    corrected(path, checked="")
+    said = good("evaluate", folder / "model", path).err
+    assert f"warning: {path}: no row is marked in the column checked, so all {count} are" in said
+
+
 @pytest.mark.parametrize("mark", ["no", "N", "FALSE", "0", " "])
 def test_a_negative_mark_is_none(folder: Path, tmp_path: Path, mark: str) -> None:
     path = corrected(reviewed(folder, tmp_path), **CORRECT, checked=mark)

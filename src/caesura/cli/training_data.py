@@ -8,16 +8,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura import corpora
-from caesura.cli.output import note, warn
+from caesura.cli.output import warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.review_file import (
-    CHECKED,
-    DOUBTFUL,
-    checked_rows,
-    is_checked_column,
-    unusual_marks,
-)
+from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -91,6 +85,7 @@ def read_training(
 def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
     """Raise if a file has no labels; for tables, name columns that may hold them."""
     columns = corpus.columns
+    _check_not_review(columns, path)
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
@@ -99,6 +94,15 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
             "with --text-column"
         )
     labelled(documents, path, in_part=True)
+
+
+def _check_not_review(columns: corpora.Columns | None, path: str) -> None:
+    """Raise for a review file, whose marks say which rows to use."""
+    if columns is not None and is_review(columns.names):
+        raise InvalidInput(
+            f"TRAIN: got {path}, a review file, expected other training data; pass it as --also "
+            f"{path}, which uses the rows marked in its column checked"
+        )
 
 
 def _warn_of_differences(tables: Mapping[str, corpora.Columns]) -> None:
@@ -155,26 +159,7 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
     documents = listed(tokens.documents(corpus, path), path)
     report_notes(corpus, path)
-    marked = checked_rows(labelled(documents, path))
-    if not any(map(is_checked_column, names)):
-        if DOUBTFUL in names:
-            warn(
-                f"{path}: all {len(documents):,} rows are used, as there is no column {CHECKED}; "
-                "to use only some, add this column and mark them in it"
-            )
-        return documents
-    if unusual := unusual_marks(documents):
-        shown = ", ".join(map(repr, unusual[:5]))
-        warn(
-            f"{path}: in the column {CHECKED}, {shown} counts as a mark; leave the cells of rows "
-            "that are not checked empty"
-        )
-    if not marked:
-        every = f"so all {len(documents):,} are used"
-        note(f"{path}: no row is marked in the column {CHECKED}, {every}")
-        return documents
-    note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")
-    return marked
+    return used_rows(labelled(documents, path), names, path)
 
 
 def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
@@ -211,6 +196,8 @@ def _streamed(
     ]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
     first = labelled(heads[0], paths[0], in_part=True)
+    for path, corpus in streams:
+        _check_not_review(corpus.columns, path)
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
     known = _labels(first)
