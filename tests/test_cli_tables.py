@@ -470,6 +470,35 @@ def test_a_corrected_cell_that_is_not_in_the_text_is_named(folder: Path, tmp_pat
     assert not (tmp_path / "m").exists()
 
 
+def test_all_wrong_cells_of_used_rows_are_named(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    rows = table(path)
+    rows[0].update({**CORRECT, "model": "Motorola  Edge Ultra"}, checked="x")
+    rows[1].update(colour="Nothing", checked="x")
+    rows[2].update(colour="No colour")
+    put(path, rows, list(rows[0]))
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    ran = run("train", folder / "train.csv", "--also", path, *short)
+    overlap = f"{path}, line 2: brand: got 'Motorola', expected a value that does not overlap the "
+    assert overlap + "field 'model', 'Motorola Edge Ultra'" in ran.err
+    assert f"{path}, line 3: colour: got 'Nothing', expected a value that occurs" in ran.err
+    assert "No colour" not in ran.err
+    rows[0]["model"], rows[1]["colour"] = "Edge   Ultra", ""
+    put(path, rows, list(rows[0]))
+    ran = good("train", folder / "train.csv", "--also", path, *short)
+    assert "2 of" in ran.err
+    assert "skipped 1 unreadable record" in ran.err
+    given = [*short, "--skip-errors"]
+    rows[1]["colour"] = "Nothing"
+    put(path, rows, list(rows[0]))
+    assert "skipped 2" in good("train", folder / "train.csv", "--also", path, *given).err
+    rows[0]["checked"] = rows[1]["checked"] = ""
+    put(path, rows, list(rows[0]))
+    said = run("train", folder / "train.csv", "--also", path, *short).err
+    assert "line 3: colour: got 'Nothing'" in said
+    assert "line 4: colour: got 'No colour'" in said
+
+
 def test_review_in_a_spreadsheet(folder: Path, tmp_path: Path) -> None:
     path = reviewed(folder, tmp_path, "check.xlsx")
     book = openpyxl.load_workbook(path)

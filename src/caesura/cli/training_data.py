@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 from caesura import corpora
 from caesura.cli.output import warn
 from caesura.cli.progress import listed
-from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.review_file import is_review, used_rows
+from caesura.cli.reading import Reading, labelled, options_of, read, report_notes
+from caesura.cli.review_file import checked_rows, is_review, used_rows
 from caesura.cli.tokeniser_choice import Tokens
+from caesura.corpora.corpus import KEPT
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 
 __all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
+SHOWN = 10  # wrong rows listed in an error
 TABLES = ("csv", "parquet", "xlsx")
 _ABSENT = (
     "{path}: these label columns of other files are missing: {labels}; the model learns that the "
@@ -156,10 +158,39 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
-    corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
-    documents = listed(tokens.documents(corpus, path), path)
-    report_notes(corpus, path)
+    if path == "-":  # can be read only once, so that all rows must be right
+        corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
+        documents = listed(tokens.documents(corpus, path), path)
+        report_notes(corpus, path)
+    else:
+        documents = _without_wrong(path, own, tokens, labels)
     return used_rows(labelled(documents, path), names, path)
+
+
+def _without_wrong(
+    path: str, reading: Reading, tokens: Tokens, labels: list[str]
+) -> list[Document]:
+    """Return the rows whose cells occur in the text; raise if others would be used."""
+    corpus = read(path, reading._replace(skip_errors=True), tokeniser=tokens.cutter, labels=labels)
+    kept = KEPT.set(2**62)
+    try:
+        documents = listed(tokens.documents(corpus, path), path)
+    finally:
+        KEPT.reset(kept)
+    if reading.skip_errors or not corpus.notes.n_skipped:
+        report_notes(corpus, path)
+        return documents
+    text = "none" if corpus.columns is None else corpus.columns.text
+    plain = reading._replace(text_column=text, skip_errors=True)
+    rows = list(corpora.read(path, **options_of(path, plain, labels=[])))
+    used = set(map(id, checked_rows(rows) or rows))
+    places = zip(corpus.notes.skipped_at, corpus.notes.skipped, strict=True)
+    wrong = [text for i, text in places if i >= len(rows) or id(rows[i]) in used]
+    if wrong:
+        more = [f"and {len(wrong) - SHOWN:,} more"] * (len(wrong) > SHOWN)
+        raise InvalidInput("; ".join([*wrong[:SHOWN], *more]))
+    report_notes(corpus, path)
+    return documents
 
 
 def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
