@@ -81,6 +81,15 @@ def test_train_says_what_it_took_for_what(folder: Path, tmp_path: Path) -> None:
     assert caesura.load(tmp_path / "m").columns_ == ["brand", "colour"]
 
 
+@pytest.mark.parametrize("phases", [("1", "2"), ("rest", "walk")])
+def test_tables_of_numbers_are_read_in_python(tmp_path: Path, phases: tuple[str, str]) -> None:
+    rows = [{"n": str(i), "pulse": f"{60 + i}.5", "phase": phases[i % 2]} for i in range(20)]
+    put(tmp_path / "a.csv", rows, list(rows[0]))
+    said = bad("train", tmp_path / "a.csv", "-o", tmp_path / "m")
+    assert "(the columns are numbers); tables of numbers are read in Python" in said
+    assert "name it with" not in said
+
+
 def test_train_warns_of_labels_that_only_some_files_have(folder: Path, tmp_path: Path) -> None:
     one = put(tmp_path / "one.csv", products(9), ["sku", "title", "brand", "model", "colour"])
     rows = [row | {"model": row["model"] if i < 4 else "?"} for i, row in enumerate(products(9))]
