@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import sqlite3
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -389,6 +390,22 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     ran = good("train", folder / "train.csv", "--also", path, *options)
     assert f"1 of {count} rows are marked in the column checked" in ran.err
     assert "counts as a mark" not in ran.err
+
+
+def test_review_prints_the_settings_of_the_model(folder: Path, tmp_path: Path) -> None:
+    settings = ["--model", "chain", "--scheme", "none", "--preset", "addresses", "--c2", "0.1"]
+    settings += ["--class-weight", "brand=2.0", "--boundary-weights", "no", "--seed", "3"]
+    files = ["-o", tmp_path / "m", "-q", "--max-iterations", "5"]
+    good("train", folder / "train.csv", *files, *settings)
+    review = ["-o", tmp_path / "o.csv", "--threshold", 1, "--review", tmp_path / "check.csv"]
+    said = good("segment", tmp_path / "m", folder / "new.csv", *review).err
+    [line] = [one for one in said.splitlines() if "caesura train TRAIN" in one]
+    options = shlex.split(line.partition("check.csv ")[2].removesuffix("-o NEW.model"))
+    assert options[:2] == ["--model", "chain"]
+    good("train", folder / "train.csv", "-o", tmp_path / "again", "-q", *options)
+    first, again = caesura.load(tmp_path / "m"), caesura.load(tmp_path / "again")
+    assert first.get_params() == again.get_params()
+    assert list(first.weights_) == list(again.weights_)
 
 
 def test_a_review_file_is_recognised_without_also(folder: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from caesura.cli.command import command
 from caesura.cli.constraint_files import warn_uncalibrated
 from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, OutsideBias, Trust, load_model
+from caesura.cli.model_settings import options_like
 from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
@@ -357,8 +358,12 @@ def _report(
             count = counted(run.reviewed, "sequence")
             need = "needs review and was" if run.reviewed == 1 else "need review and were"
             note(f"{count} {need} written only to {review}")
-            also = shlex.quote(review)
-            note(f"  correct that file, then run: caesura train TRAIN --also {also} -o NEW.model")
+            options, others = options_like(run.model)
+            line = shlex.join(["--also", review, *options])
+            note(f"  correct that file, then run: caesura train TRAIN {line} -o NEW.model")
+            if others:
+                unnamed = ", ".join(others)
+                note(f"  also give what set its {unnamed}, which the model file does not name")
         else:
             note(f"no sequence is for review, and {review} has no rows: {none}")
     if not run.sequences:
