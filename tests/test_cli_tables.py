@@ -525,6 +525,20 @@ def test_all_wrong_cells_of_used_rows_are_named(folder: Path, tmp_path: Path) ->
     assert "line 4: colour: got 'No colour'" in said
 
 
+def test_a_new_column_of_a_review_file_is_named(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    assert (
+        "occur in the text" not in good("train", folder / "train.csv", "--also", path, *short).err
+    )
+    rows = [row | {"series": "", "remark": "seen by Ann"} for row in table(path)]
+    rows[0]["series"] = "Edge"
+    put(path, rows, list(rows[0]))
+    said = good("train", folder / "train.csv", "--also", path, *short).err
+    assert "check.csv: the cells of 'series' occur in the text, but TRAIN has no such label" in said
+    assert "remark" not in said.partition("warning")[2]
+
+
 def test_review_in_a_spreadsheet(folder: Path, tmp_path: Path) -> None:
     path = reviewed(folder, tmp_path, "check.xlsx")
     book = openpyxl.load_workbook(path)

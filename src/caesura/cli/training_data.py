@@ -11,7 +11,7 @@ from caesura import corpora
 from caesura.cli.output import warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, options_of, read, report_notes
-from caesura.cli.review_file import checked_rows, is_review, used_rows
+from caesura.cli.review_file import CHECKED, DOUBTFUL, checked_rows, is_review, used_rows
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.corpus import KEPT
 from caesura.documents import Document
@@ -164,7 +164,24 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         report_notes(corpus, path)
     else:
         documents = _without_wrong(path, own, tokens, labels)
+    if is_review(names):
+        _warn_of_new_columns(documents, path)
     return used_rows(labelled(documents, path), names, path)
+
+
+def _warn_of_new_columns(documents: list[Document], path: str) -> None:
+    """Warn of columns of a review file that may be meant as labels, which TRAIN does not have."""
+    cells: dict[str, list[bool]] = {}
+    for document in documents:
+        for name, cell in document.carried.items():
+            if isinstance(cell, str) and any(map(str.isalpha, cell)):
+                cells.setdefault(name, []).append(cell.strip() in (document.text or ""))
+    own = (DOUBTFUL, CHECKED)
+    if new := [name for name, found in cells.items() if all(found) and name not in own]:
+        warn(
+            f"{path}: the cells of {', '.join(map(repr, new))} occur in the text, but TRAIN has no "
+            "such label, so that they are not learnt; to learn them, add the column to TRAIN"
+        )
 
 
 def _without_wrong(
