@@ -421,7 +421,8 @@ def test_probabilities_of_several_segments_and_under_constraints(model: Any) -> 
         assert found == pytest.approx(np.exp(expected), rel=1e-6)
     [why] = model.explain(NEAR, {"forbidden": [(0, 1, "town")]}, segment=both[0])
     assert why.margin < np.inf
-    assert model.probability(NEAR) == 1.0
+    with pytest.raises(InvalidInput, match=r"segments: got \(\), expected at least one segment"):
+        model.probability(NEAR)
     assert model.probability(NEAR, both[0], constraints={"forbidden": both[:1]}) == 0.0
     no_town = {t: ["street", "O"] for t in range(len(NEAR))}
     for rules in ({"forbidden": both[:1]}, {"required": [(1, 3, "town")]}):

@@ -183,6 +183,25 @@ def test_explain_says_why(folder: Path) -> None:
     assert "--label" in bad("explain", folder / "good", text, "-l", "nothing")
 
 
+def test_explain_says_why_not(folder: Path) -> None:
+    model, text = caesura.load(folder / "good"), "12 High Street"
+    absent = [y for y in model.labels_ if all(s.label != y for s in model.predict([text])[0])]
+    ran = good("explain", folder / "good", text, "--label", absent[0])
+    assert f"no segment with the label '{absent[0]}' is predicted; to see why not" in ran.err
+    asked = ["explain", folder / "good", text, "--segment", f"1,2,{absent[0]}"]
+    [found] = good(*asked, "--json").json["segments"]
+    [why] = model.explain(text, segment=(1, 2, absent[0]))
+    assert found["segment"] == list(why.segment)
+    assert found["margin"] == why.margin
+    assert found["probability"] == why.probability
+    out = good(*asked).out
+    assert "0:12 1:High 2:Street" in out
+    assert absent[0] in out
+    for wrong in ("1", "a,b,c", "1,2", "0,99,number", "1,2,nothing"):
+        assert "--segment: got" in bad("explain", folder / "good", text, "--segment", wrong)
+    assert "leave one out" in bad(*asked, "--label", absent[0])
+
+
 def test_explain_is_as_sure_as_segment(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "calibrated"
     files = folder / "train.jsonl", folder / "dev.jsonl"

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import sqlite3
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -79,6 +80,15 @@ def test_train_says_what_it_took_for_what(folder: Path, tmp_path: Path) -> None:
         "text: title; labels: brand, colour; carried along: sku, model, storage, price" in ran.err
     )
     assert caesura.load(tmp_path / "m").columns_ == ["brand", "colour"]
+
+
+@pytest.mark.parametrize("phases", [("1", "2"), ("rest", "walk")])
+def test_tables_of_numbers_are_read_in_python(tmp_path: Path, phases: tuple[str, str]) -> None:
+    rows = [{"n": str(i), "pulse": f"{60 + i}.5", "phase": phases[i % 2]} for i in range(20)]
+    put(tmp_path / "a.csv", rows, list(rows[0]))
+    said = bad("train", tmp_path / "a.csv", "-o", tmp_path / "m")
+    assert "(the columns are numbers); tables of numbers are read in Python" in said
+    assert "name it with" not in said
 
 
 def test_train_warns_of_labels_that_only_some_files_have(folder: Path, tmp_path: Path) -> None:
@@ -382,11 +392,65 @@ def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
     assert "counts as a mark" not in ran.err
 
 
+def test_review_prints_the_settings_of_the_model(folder: Path, tmp_path: Path) -> None:
+    settings = ["--model", "chain", "--scheme", "none", "--preset", "addresses", "--c2", "0.1"]
+    settings += ["--class-weight", "brand=2.0", "--boundary-weights", "no", "--seed", "3"]
+    files = ["-o", tmp_path / "m", "-q", "--max-iterations", "5"]
+    good("train", folder / "train.csv", *files, *settings)
+    review = ["-o", tmp_path / "o.csv", "--threshold", 1, "--review", tmp_path / "check.csv"]
+    said = good("segment", tmp_path / "m", folder / "new.csv", *review).err
+    [line] = [one for one in said.splitlines() if "caesura train TRAIN" in one]
+    options = shlex.split(line.partition("check.csv ")[2].removesuffix("-o NEW.model"))
+    assert options[:2] == ["--model", "chain"]
+    good("train", folder / "train.csv", "-o", tmp_path / "again", "-q", *options)
+    first, again = caesura.load(tmp_path / "m"), caesura.load(tmp_path / "again")
+    assert first.get_params() == again.get_params()
+    assert list(first.weights_) == list(again.weights_)
+
+
+def test_a_review_file_is_recognised_without_also(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT, checked="x")
+    count = len(table(path))
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    for more in ([], ["--stream", "--learner", "sgd"]):
+        said = run("train", folder / "train.csv", path, *short, *more).err
+        assert not (tmp_path / "m").exists()
+        assert f"TRAIN: got {path}, a review file, expected other training data" in said
+        assert f"pass it as --also {path}, which uses the rows marked" in said
+    marked = f"1 of {count} rows are marked in the column checked"
+    ran = good("evaluate", folder / "model", path, "--json")
+    assert marked in ran.err
+    assert json.loads(ran.out)["sequences"] == 1
+    for option in ("--dev", "--calibrate"):
+        ran = good("train", folder / "train.csv", option, path, *short)
+        assert marked in ran.err
+    corrected(path, checked="")
+    said = good("evaluate", folder / "model", path).err
+    assert f"warning: {path}: no row is marked in the column checked, so all {count} are" in said
+
+
 @pytest.mark.parametrize("mark", ["no", "N", "FALSE", "0", " "])
 def test_a_negative_mark_is_none(folder: Path, tmp_path: Path, mark: str) -> None:
     path = corrected(reviewed(folder, tmp_path), **CORRECT, checked=mark)
     options = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
     assert "no row is marked" in good("train", folder / "train.csv", "--also", path, *options).err
+
+
+@pytest.mark.parametrize("name", ["check.csv", "check.tsv", "check.xlsx", "check.parquet"])
+def test_a_marked_review_file_is_not_overwritten(folder: Path, tmp_path: Path, name: str) -> None:
+    path = reviewed(folder, tmp_path, name)
+    assert reviewed(folder, tmp_path, name).exists()  # nothing was marked
+    marked = corrected(reviewed(folder, tmp_path, "check.csv"), **CORRECT, checked="x")
+    if name != "check.csv":
+        options = ["--text-column", "title", "--labels", ",".join(LABELS)]
+        good("convert", marked, path, *options)
+    before = path.read_bytes()
+    given = ["segment", folder / "model", tmp_path / "new.csv", "-o", tmp_path / "new2.csv"]
+    said = bad(*given, "--threshold", 0.9, "--review", path)
+    assert "exists with 1 row marked in the column checked" in said
+    assert "give another name, or delete it" in said
+    assert path.read_bytes() == before
+    assert not (tmp_path / "new2.csv").exists()
 
 
 def test_an_unusual_mark_is_named(folder: Path, tmp_path: Path) -> None:
@@ -443,6 +507,49 @@ def test_a_truncated_correction_does_not_change_all_tokens(folder: Path, tmp_pat
     assert not (tmp_path / "m").exists()
     good("train", folder / "train.csv", *options, "--tokeniser", "characters")
     assert caesura.load(tmp_path / "m").tokeniser_ == "characters"
+
+
+def test_all_wrong_cells_of_used_rows_are_named(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    rows = table(path)
+    rows[0].update({**CORRECT, "model": "Motorola  Edge Ultra"}, checked="x")
+    rows[1].update(colour="Nothing", checked="x")
+    rows[2].update(colour="No colour")
+    put(path, rows, list(rows[0]))
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    ran = run("train", folder / "train.csv", "--also", path, *short)
+    overlap = f"{path}, line 2: brand: got 'Motorola', expected a value that does not overlap the "
+    assert overlap + "field 'model', 'Motorola Edge Ultra'" in ran.err
+    assert f"{path}, line 3: colour: got 'Nothing', expected a value that occurs" in ran.err
+    assert "No colour" not in ran.err
+    rows[0]["model"], rows[1]["colour"] = "Edge   Ultra", ""
+    put(path, rows, list(rows[0]))
+    ran = good("train", folder / "train.csv", "--also", path, *short)
+    assert "2 of" in ran.err
+    assert "skipped 1 unreadable record" in ran.err
+    given = [*short, "--skip-errors"]
+    rows[1]["colour"] = "Nothing"
+    put(path, rows, list(rows[0]))
+    assert "skipped 2" in good("train", folder / "train.csv", "--also", path, *given).err
+    rows[0]["checked"] = rows[1]["checked"] = ""
+    put(path, rows, list(rows[0]))
+    said = run("train", folder / "train.csv", "--also", path, *short).err
+    assert "line 3: colour: got 'Nothing'" in said
+    assert "line 4: colour: got 'No colour'" in said
+
+
+def test_a_new_column_of_a_review_file_is_named(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    short = ["-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    assert (
+        "occur in the text" not in good("train", folder / "train.csv", "--also", path, *short).err
+    )
+    rows = [row | {"series": "", "remark": "seen by Ann"} for row in table(path)]
+    rows[0]["series"] = "Edge"
+    put(path, rows, list(rows[0]))
+    said = good("train", folder / "train.csv", "--also", path, *short).err
+    assert "check.csv: the cells of 'series' occur in the text, but TRAIN has no such label" in said
+    assert "remark" not in said.partition("warning")[2]
 
 
 def test_review_in_a_spreadsheet(folder: Path, tmp_path: Path) -> None:

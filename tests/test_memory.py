@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,22 @@ import caesura
 from caesura import ChainCRF, Document, SemiCRF, corpora, to_tags
 from caesura.documents import as_document
 from caesura.errors import InvalidInput
-from caesura.features import Length, dense, first, from_spec, to_spec, word
+from caesura.features import (
+    Length,
+    SegmentFunction,
+    bias,
+    dense,
+    first,
+    from_spec,
+    function,
+    previous,
+    this,
+    to_spec,
+    word,
+)
 from caesura.features.dense_columns import is_standardised, standardised
 from caesura.features.document_columns import DenseColumn
+from caesura.models import PrunedSemiCRF
 
 TEXTS = [
     {"text": "12 High Street, Leeds", "spans": [[0, 2, "number"], [16, 21, "town"]], "id": 1},
@@ -189,6 +203,69 @@ def test_names_go_with_json_lines(tmp_path: Path) -> None:
     again: Any = next(iter(corpora.read(tmp_path / "a.jsonl")))
     assert again.dense_names == ("speed", "pulse")
     assert np.array_equal(again.dense, document.dense)
+
+
+# ---- functions of users and named columns -------------------------------------------------------
+
+
+def height(document: Document, start: int, end: int) -> dict[str, float]:
+    """Return the mean of the first column, which is the speed in training."""
+    assert document.dense is not None
+    return {"height": float(document.dense[start:end, 0].mean()) / 1000 - 1}
+
+
+def rising(document: Document, t: int) -> dict[str, float]:
+    assert document.dense is not None
+    return {"height": float(document.dense[t, 0]) / 1000 - 1}
+
+
+OF_USERS = [
+    SemiCRF([bias[0], first(bias[0]), SegmentFunction(height, 6)], c2=0.01),
+    ChainCRF([bias[0], function(rising)[0]], c2=0.01),
+    PrunedSemiCRF(height, SemiCRF([bias[0], first(bias[0]), SegmentFunction(height, 6)], c2=0.01)),
+]
+
+
+@pytest.mark.parametrize("model", OF_USERS)
+def test_functions_of_users_see_columns_in_the_order_of_training(
+    model: Any, tmp_path: Path
+) -> None:
+    X, y = recordings(20)
+    turned = [x[["pulse", "speed"]] for x in X]
+    mixed = [turned[i] if i % 2 else x for i, x in enumerate(X)]
+    of_mixed = model.fit(mixed, y).predict(X)
+    assert model.fit(X, y).predict(X) == of_mixed
+    assert model.score(X, y) > 0.8
+    model.save(tmp_path / "model")
+    for one in (model, caesura.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert one.predict(turned) == model.predict(X)
+        with refused("X[0].dense: got columns without speed and with pace, expected those of"):
+            one.predict([x.rename(columns={"speed": "pace"}) for x in X])
+        assert one.predict([x.to_numpy() for x in X]) == model.predict(X)
+
+
+def test_parts_have_columns_in_the_order_of_the_first() -> None:
+    X, y = recordings(20)
+    features = [bias[0], first(bias[0]), SegmentFunction(height, 6)]
+    turned = [x[["pulse", "speed"]] for x in X[10:]]
+    parts = [(X[:10], y[:10]), (turned, y[10:])]
+    model = SemiCRF(features, c2=0.01).fit_parts(parts)
+    assert model.weights_ == pytest.approx(SemiCRF(features, c2=0.01).fit(X, y).weights_)
+
+
+def test_models_with_previous_segments_store_the_order_of_columns(tmp_path: Path) -> None:
+    X, y = recordings(20)
+    names = ("speed", "pulse")
+    given = [Document(("x",) * len(x), dense=x.to_numpy(), dense_names=names) for x in X]
+    flipped = [x.to_numpy()[:, ::-1] for x in X]
+    turned = [
+        replace(a, dense=b, dense_names=names[::-1]) for a, b in zip(given, flipped, strict=True)
+    ]
+    features = [function(rising)[0], this.length & previous.length]
+    model = SemiCRF(features, max_length="observed").fit(given, y)
+    model.save(tmp_path / "model")
+    for one in (model, caesura.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert one.predict(turned) == model.predict(given)
 
 
 # ---- standardise --------------------------------------------------------------------------------

@@ -476,3 +476,16 @@ def test_envelopes_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             persistence.write(path, "model", {}, {})
         with pytest.raises(InvalidInput, match="got a damaged file"):
             caesura.load(path)
+
+
+def test_functions_of_the_main_module_cause_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def height(document: caesura.Document, start: int, end: int) -> str:
+        return "tall" if end - start > 1 else "small"
+
+    height.__module__, height.__qualname__ = "__main__", "height"
+    monkeypatch.setattr(sys.modules["__main__"], "height", height, raising=False)
+    model = caesura.SemiCRF([SegmentFunction(height, 2)]).fit(["a b"], [[(0, 1, "x")]])
+    with pytest.warns(UserWarning, match="height is defined in __main__, from which no other"):
+        model.save(tmp_path / "model")

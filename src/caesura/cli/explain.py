@@ -10,12 +10,12 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import confident
 from caesura.cli.model_files import ModelFile, Trust, load_model
-from caesura.cli.output import Json, emit, say, table, warn
+from caesura.cli.output import Json, emit, note, say, table, warn
 from caesura.cli.prediction_output import as_written, field_text
 from caesura.cli.reading import naming
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
-from caesura.errors import InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.models.explanation import COLUMNS, Explanation
 from caesura.render import text as coloured
 
@@ -32,6 +32,15 @@ def explain(
         str | None,
         typer.Option(
             "--label", "-l", help="Explain only segments with this label. Default: all labels."
+        ),
+    ] = None,
+    segment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START,END,LABEL",
+            help="Explain this segment, predicted or not: the best answer with it is compared with "
+            "the best one without it. START and END count tokens from 0, END is exclusive. "
+            "Default: the predicted segments.",
         ),
     ] = None,
     reasons: Annotated[
@@ -65,6 +74,11 @@ def explain(
     if label is not None and label not in loaded.labels_:
         known = ", ".join(loaded.labels_)
         raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
+    if segment is not None:
+        if label is not None:
+            raise InvalidInput("--segment: got --label as well, expected one; leave one out")
+        _explain_one(loaded, document, _segment_of(segment), reasons, json)
+        return
     with naming("TEXT"):
         found = loaded.explain(document)
         sure = confident(loaded, [document])[0]  # for the probabilities that `segment` writes
@@ -80,6 +94,38 @@ def explain(
     print(coloured(*as_written(document, said), shares, labels=loaded.labels_))
     for why in chosen:
         _show(why, reasons)
+    if label is not None and not chosen:
+        note(
+            f"no segment with the label {label!r} is predicted; to see why not, name one: caesura "
+            f"explain {model} TEXT --segment START,END,{label}, in tokens"
+        )
+
+
+def _segment_of(given: str) -> tuple[int, int, str]:
+    """Return the segment that an option names."""
+    start, _, rest = given.partition(",")
+    end, _, label = rest.partition(",")
+    if not (start.strip().isdecimal() and end.strip().isdecimal() and label):
+        expected = "START,END,LABEL"
+        raise InvalidInput(message("--segment", given, expected, "write, for example, 0,2,author"))
+    return int(start), int(end), label.strip()
+
+
+def _explain_one(
+    model: Any, document: Document, segment: tuple[int, int, str], reasons: int, json: bool
+) -> None:
+    """Print why a segment is predicted or not."""
+    if model.kind == "neural":
+        raise InvalidInput("--segment: got a neural model, expected another; leave it out")
+    try:
+        [why] = model.explain(document, segment=segment)
+    except CaesuraError as error:
+        raise error.changed(argument="--segment", index=None, part="") from None
+    if json:
+        emit({"tokens": document.tokens, "segments": [_plain(why, reasons)]})
+        return
+    say(" ".join(f"{t}:{token}" for t, token in enumerate(document.tokens)))
+    _show(why, reasons)
 
 
 def _plain(why: Explanation, reasons: int) -> dict[str, Any]:

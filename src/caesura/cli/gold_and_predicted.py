@@ -13,6 +13,7 @@ from caesura.cli.model_files import is_model, load_model
 from caesura.cli.output import warn
 from caesura.cli.progress import Ticker, listed
 from caesura.cli.reading import Reading, conlleval_options, labelled, naming, read, report_notes
+from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.scoring import same_number, same_tokens
 from caesura.corpora import SideBySide, detect, read_conlleval
 from caesura.corpora.corpus import OnError
@@ -63,8 +64,11 @@ class Gold(NamedTuple):
     total: int  # including those that were skipped
 
 
-def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
-    """Read labelled sequences and record the positions of unreadable ones."""
+def _placed(path: str, reading: Reading, tokeniser: Any = None, gold: bool = False) -> Gold:
+    """Read labelled sequences and record the positions of unreadable ones.
+
+    Of a review file with gold segments, only the marked rows are used.
+    """
     corpus = read(path, reading, tokeniser=tokeniser)
     documents = listed(corpus, path)
     report_notes(corpus, path)
@@ -72,7 +76,12 @@ def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
     total = len(documents) + len(left_out)
     read_at = [i for i in range(total) if i not in left_out]
     places = [i for i, one in zip(read_at, documents, strict=True) if one.known is None]
-    return Gold(labelled(documents, path), places, total)
+    whole = labelled(documents, path)
+    if gold and corpus.columns is not None and is_review(names := corpus.columns.names):
+        place = dict(zip(map(id, whole), places, strict=True))
+        whole = used_rows(whole, names, path)
+        places = [place[id(one)] for one in whole]
+    return Gold(whole, places, total)
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
@@ -81,7 +90,7 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
     first: Any = models[0].model.tokeniser_ if models else None
-    gold = _placed(path, reading, first)
+    gold = _placed(path, reading, first, gold=True)
     for other in models[1:]:
         cutter = other.model.tokeniser_
         if reading.tokeniser is None and Tokeniser.of(cutter) != Tokeniser.of(first):

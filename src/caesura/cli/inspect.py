@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect as signatures
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.inspect_neural import inspect_neural
 from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.model_settings import changed_settings
 from caesura.cli.option_values import named_normalisers
 from caesura.cli.output import Json, emit, note, say, table
 from caesura.errors import InvalidInput
@@ -54,7 +54,7 @@ def inspect(
     """Show the labels, features, size and largest weights of a model."""
     loaded = load_model(model, trust=trust)
     if loaded.kind == "neural":
-        inspect_neural(loaded, model, _changed(loaded), top, label, json)
+        inspect_neural(loaded, model, changed_settings(loaded), top, label, json)
         return
     families = _families(loaded)
     facts = _facts(loaded, model, families)
@@ -68,7 +68,7 @@ def inspect(
     if json:
         emit(
             facts
-            | {"settings": _changed(loaded), "lexicons": _lexicons(loaded)}
+            | {"settings": changed_settings(loaded), "lexicons": _lexicons(loaded)}
             | {"features": [one._asdict() for one in families]}
             | {"top": [one._asdict() for one in best]}
             | {
@@ -80,7 +80,7 @@ def inspect(
             | {"lengths": lengths}
         )
         return
-    _show(facts, _changed(loaded), _lexicons(loaded))
+    _show(facts, changed_settings(loaded), _lexicons(loaded))
     _show_features(families, features)
     _show_weights(best, transitions, label)
     _show_patterns(patterns, label)
@@ -108,20 +108,6 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "normalisers": named_normalisers(model),
         "about": model.about_,
     }
-
-
-def _changed(model: Any) -> dict[str, Any]:
-    """Return the parameters that differ from their defaults."""
-    defaults = signatures.signature(type(model)).parameters
-    hidden = ("features", "tokeniser", "n_threads", "verbose")
-    found = {
-        name: value
-        for name, value in model.get_params().items()
-        if name not in hidden and value != defaults[name].default
-    }
-    if isinstance(model.features, str):
-        found["features"] = model.features
-    return found
 
 
 def _lexicons(model: Any) -> dict[str, int]:

@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from caesura.cli.neural_settings import NEURAL, neural_estimator
-from caesura.cli.option_values import parsed
+from caesura.cli.option_values import SWITCHES, parsed
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["ALIASES", "OWN", "Choices", "chosen", "estimator", "kind_of", "known_choices"]
+__all__ = [
+    "ALIASES",
+    "OWN",
+    "Choices",
+    "changed_settings",
+    "chosen",
+    "estimator",
+    "kind_of",
+    "known_choices",
+    "options_like",
+]
 
 ALIASES = {
     "threads": "n_threads",
@@ -176,3 +186,66 @@ def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
                 features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
     smaller = cutter.name == "characters" and name not in OF_TOKENS
     return for_characters(features, segments) if smaller else features
+
+
+# ---- settings of a model -------------------------------------------------------------------------
+
+
+def changed_settings(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that differ from their defaults."""
+    defaults = inspect.signature(type(model)).parameters
+    hidden = ("features", "tokeniser", "n_threads", "verbose")
+    found = {
+        name: value
+        for name, value in model.get_params().items()
+        if name not in hidden and value != defaults[name].default
+    }
+    if isinstance(model.features, str):
+        found["features"] = model.features
+    return found
+
+
+def options_like(model: Any) -> tuple[list[str], list[str]]:
+    """Return the options that train another model like this one, and what no option can express.
+
+    Examples
+    --------
+    >>> from caesura import ChainCRF
+    >>> options_like(ChainCRF("citations", c2=0.1, penalties={"word": 1.0}))
+    (['--model', 'chain', '--c2', '0.1', '--preset', 'citations'], ['penalties'])
+    """
+    kind = getattr(model, "kind", "semi")
+    options, others = ([] if kind == "semi" else ["--model", kind]), []
+    back = {parameter: option for option, parameter in ALIASES.items()}
+    if not isinstance(model.features, str | None):
+        others.append("features (--preset, --gazetteer)")
+    for name, value in changed_settings(model).items():
+        if name in NEVER:
+            continue
+        option = back.get(name, name)
+        arguments = _arguments(option, value) if option in Settings._fields else None
+        if arguments is None:
+            others.append(name)
+        else:
+            options += arguments
+    return options, others
+
+
+def _arguments(option: str, value: Any) -> list[str] | None:
+    """Return the arguments that give an option a value; None if there are none."""
+    flag = "--" + option.replace("_", "-")
+    if isinstance(value, bool):
+        if option in SWITCHES:
+            return [flag, "yes" if value else "no"]
+        return [flag] if value else None
+    if value is None:
+        return [flag, "none"] if option in ("outside_length", "scheme") else None
+    if isinstance(value, Mapping) and option in ("max_length", "class_weight"):
+        parts = [f"{label}={one}" for label, one in value.items()]
+    elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+        parts = value
+    elif isinstance(value, int | float | str):
+        parts = [str(value)]
+    else:
+        return None
+    return [one for part in parts for one in (flag, part)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from caesura import corpora
+from caesura.cli.output import note, warn
 from caesura.cli.prediction_formats import Answer, Style, form_of
 from caesura.cli.prediction_output import line_of
 from caesura.cli.prediction_tables import doubtful_of, separator_of, shares_of, table_names
@@ -15,15 +18,20 @@ from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 from caesura.corpora.temporary import scratch
+from caesura.documents import Document
+from caesura.errors import InvalidInput, counted
 
 __all__ = [
     "CHECKED",
     "DOUBTFUL",
     "ROW",
     "Review",
+    "check_unmarked",
     "checked_rows",
     "is_checked_column",
+    "is_review",
     "unusual_marks",
+    "used_rows",
 ]
 
 ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
@@ -118,6 +126,23 @@ def checked_rows(documents: Sequence[Any]) -> list[Any]:
     return [document for document in documents if _mark(document).casefold() not in UNMARKED]
 
 
+def check_unmarked(path: str) -> None:
+    """Raise if a file is a review file with marks, which a new one would overwrite."""
+    form = form_of(path, "jsonl").replace("tsv", "csv")
+    if form == "jsonl" or not os.path.isfile(path):
+        return
+    try:
+        rows = list(corpora.read(path, form, text=False, labels=[], on_error="skip"))
+    except InvalidInput:  # not a table, and so not a review file
+        return
+    if marked := len(checked_rows(rows)):
+        raise InvalidInput(
+            f"--review: got {path}, which exists with {counted(marked, 'row')} marked in the "
+            f"column {CHECKED}, expected a file without marks; give another name, or delete it "
+            "once its corrections are in a model"
+        )
+
+
 def unusual_marks(documents: Sequence[Any]) -> list[str]:
     """Return the marks of checked rows that may not have been meant as marks.
 
@@ -140,3 +165,44 @@ def _mark(document: Any) -> str:
 def is_checked_column(name: str) -> bool:
     """Return whether a column has the name `CHECKED`, in any case."""
     return name.strip().casefold() == CHECKED
+
+
+def is_review(names: Sequence[str]) -> bool:
+    """Return whether a table has the columns of a review file.
+
+    Examples
+    --------
+    >>> is_review(["text", "town", "doubtful", "checked", "p(town)"])
+    True
+    >>> is_review(["text", "town", "checked"]), is_review(["text", "town", "doubtful"])
+    (False, False)
+    """
+    own = DOUBTFUL in names or any(f"p({name})" in names for name in names)
+    return own and any(map(is_checked_column, names))
+
+
+def used_rows(documents: list[Document], names: Sequence[str], path: str) -> list[Document]:
+    """Return the marked rows of a table, or all rows, with a warning, if none is marked."""
+    every = f"all {len(documents):,}"
+    if not any(map(is_checked_column, names)):
+        if DOUBTFUL in names:
+            warn(
+                f"{path}: {every} rows are used, as there is no column {CHECKED}; to use only "
+                "some, add this column and mark them in it"
+            )
+        return documents
+    if unusual := unusual_marks(documents):
+        shown = ", ".join(map(repr, unusual[:5]))
+        warn(
+            f"{path}: in the column {CHECKED}, {shown} counts as a mark; leave the cells of rows "
+            "that are not checked empty"
+        )
+    marked = checked_rows(documents)
+    if not marked:
+        warn(
+            f"{path}: no row is marked in the column {CHECKED}, so {every} are used; to use only "
+            "some, mark them with x in this column"
+        )
+        return documents
+    note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")
+    return marked

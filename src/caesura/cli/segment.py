@@ -18,6 +18,7 @@ from caesura.cli.command import command
 from caesura.cli.constraint_files import warn_uncalibrated
 from caesura.cli.executor_options import Workers, check_alone
 from caesura.cli.model_files import ModelFile, OutsideBias, Trust, load_model
+from caesura.cli.model_settings import options_like
 from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_formats import TABLES, Style, beside, check_form, form_of
@@ -26,7 +27,7 @@ from caesura.cli.prediction_stream import Run
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
-from caesura.cli.review_file import Review
+from caesura.cli.review_file import Review, check_unmarked
 from caesura.corpora.files import Together
 from caesura.corpora.reading_progress import metered
 from caesura.errors import InvalidInput, counted
@@ -174,6 +175,8 @@ def segment(
     if form == "html" and asking.n_best is None:
         asking = asking._replace(probabilities=True)  # pages mark uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
+    if review is not None:
+        check_unmarked(review)
     if " " in input and not os.path.exists(input):
         raise InvalidInput(
             f"{input:.60}: no such file; to segment a text, pipe it: echo 'TEXT' | caesura segment "
@@ -355,8 +358,12 @@ def _report(
             count = counted(run.reviewed, "sequence")
             need = "needs review and was" if run.reviewed == 1 else "need review and were"
             note(f"{count} {need} written only to {review}")
-            also = shlex.quote(review)
-            note(f"  correct that file, then run: caesura train TRAIN --also {also} -o NEW.model")
+            options, others = options_like(run.model)
+            line = shlex.join(["--also", review, *options])
+            note(f"  correct that file, then run: caesura train TRAIN {line} -o NEW.model")
+            if others:
+                unnamed = ", ".join(others)
+                note(f"  also give what set its {unnamed}, which the model file does not name")
         else:
             note(f"no sequence is for review, and {review} has no rows: {none}")
     if not run.sequences:

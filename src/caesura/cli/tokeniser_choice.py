@@ -9,6 +9,7 @@ from caesura.cli.model_settings import Choices
 from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
+from caesura.cli.review_file import is_review, used_rows
 from caesura.documents import Document
 from caesura.documents.tokeniser_fitting import Fitting, recut
 
@@ -54,12 +55,15 @@ class Tokens:
     def read(self, path: str, reading: Reading, in_part: bool = False) -> list[Document]:
         """Return all labelled documents of a file, and report skipped records.
 
-        Those that are labelled only in part are kept if `in_part`.
+        Those that are labelled only in part are kept if `in_part`. Of a review file, only the
+        marked rows are returned.
         """
         corpus = read(path, reading, tokeniser=self.cutter)
         documents = listed(self.documents(corpus, path), path)
         report_notes(corpus, path)
-        return labelled(documents, path, in_part)
+        whole = labelled(documents, path, in_part)
+        names = () if corpus.columns is None else corpus.columns.names
+        return used_rows(whole, names, path) if is_review(names) else whole
 
     def settled(self, documents: Iterable[Document]) -> list[Document]:
         """Return all documents with the same tokeniser; call this after reading all of them."""

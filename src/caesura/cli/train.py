@@ -20,6 +20,7 @@ from caesura.cli.model_settings import Choices, chosen, estimator
 from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
+from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.run_options import Run
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
@@ -153,8 +154,11 @@ def train(
         model.set_columns(order)
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
+        held_out = labelled(held_out, run.calibrate)
+        if is_review(names := list(held_out[0].carried)):
+            held_out = used_rows(held_out, names, str(run.calibrate))
         with naming(run.calibrate):
-            model.calibrate(labelled(held_out, run.calibrate))
+            model.calibrate(held_out)
     plain = {"verbose": False, "n_threads": None, "warm_start": False}
     model.set_params(**{name: plain[name] for name in plain if name in model.get_params()})
     _save(model, output, checkpoint)

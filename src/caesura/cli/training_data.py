@@ -8,22 +8,18 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura import corpora
-from caesura.cli.output import note, warn
+from caesura.cli.output import warn
 from caesura.cli.progress import listed
-from caesura.cli.reading import Reading, labelled, read, report_notes
-from caesura.cli.review_file import (
-    CHECKED,
-    DOUBTFUL,
-    checked_rows,
-    is_checked_column,
-    unusual_marks,
-)
+from caesura.cli.reading import Reading, labelled, options_of, read, report_notes
+from caesura.cli.review_file import CHECKED, DOUBTFUL, checked_rows, is_review, used_rows
 from caesura.cli.tokeniser_choice import Tokens
+from caesura.corpora.corpus import KEPT
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 
 __all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
+SHOWN = 10  # wrong rows listed in an error
 TABLES = ("csv", "parquet", "xlsx")
 _ABSENT = (
     "{path}: these label columns of other files are missing: {labels}; the model learns that the "
@@ -91,6 +87,7 @@ def read_training(
 def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
     """Raise if a file has no labels; for tables, name columns that may hold them."""
     columns = corpus.columns
+    _check_not_review(columns, path)
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
@@ -99,6 +96,15 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
             "with --text-column"
         )
     labelled(documents, path, in_part=True)
+
+
+def _check_not_review(columns: corpora.Columns | None, path: str) -> None:
+    """Raise for a review file, whose marks say which rows to use."""
+    if columns is not None and is_review(columns.names):
+        raise InvalidInput(
+            f"TRAIN: got {path}, a review file, expected other training data; pass it as --also "
+            f"{path}, which uses the rows marked in its column checked"
+        )
 
 
 def _warn_of_differences(tables: Mapping[str, corpora.Columns]) -> None:
@@ -152,34 +158,62 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
-    corpus, before = read(path, own, tokeniser=tokens.cutter, labels=labels), tokens.chosen
-    documents = listed(tokens.documents(corpus, path), path)
-    report_notes(corpus, path)
+    before = tokens.chosen
+    if path == "-":  # can be read only once, so that all rows must be right
+        corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
+        documents = listed(tokens.documents(corpus, path), path)
+        report_notes(corpus, path)
+    else:
+        documents = _without_wrong(path, own, tokens, labels)
     if tokens.chosen != before:  # one truncated cell must not change the tokens of all texts
         raise InvalidInput(
             f"--also: {tokens.cause}, expected whole {before or 'words'} as in TRAIN; correct the "
             f"cell, or pass --tokeniser {tokens.chosen}"
         )
-    marked = checked_rows(labelled(documents, path))
-    if not any(map(is_checked_column, names)):
-        if DOUBTFUL in names:
-            warn(
-                f"{path}: all {len(documents):,} rows are used, as there is no column {CHECKED}; "
-                "to use only some, add this column and mark them in it"
-            )
-        return documents
-    if unusual := unusual_marks(documents):
-        shown = ", ".join(map(repr, unusual[:5]))
+    if is_review(names):
+        _warn_of_new_columns(documents, path)
+    return used_rows(labelled(documents, path), names, path)
+
+
+def _warn_of_new_columns(documents: list[Document], path: str) -> None:
+    """Warn of columns of a review file that may be meant as labels, which TRAIN does not have."""
+    cells: dict[str, list[bool]] = {}
+    for document in documents:
+        for name, cell in document.carried.items():
+            if isinstance(cell, str) and any(map(str.isalpha, cell)):
+                cells.setdefault(name, []).append(cell.strip() in (document.text or ""))
+    own = (DOUBTFUL, CHECKED)
+    if new := [name for name, found in cells.items() if all(found) and name not in own]:
         warn(
-            f"{path}: in the column {CHECKED}, {shown} counts as a mark; leave the cells of rows "
-            "that are not checked empty"
+            f"{path}: the cells of {', '.join(map(repr, new))} occur in the text, but TRAIN has no "
+            "such label, so that they are not learnt; to learn them, add the column to TRAIN"
         )
-    if not marked:
-        every = f"so all {len(documents):,} are used"
-        note(f"{path}: no row is marked in the column {CHECKED}, {every}")
+
+
+def _without_wrong(
+    path: str, reading: Reading, tokens: Tokens, labels: list[str]
+) -> list[Document]:
+    """Return the rows whose cells occur in the text; raise if others would be used."""
+    corpus = read(path, reading._replace(skip_errors=True), tokeniser=tokens.cutter, labels=labels)
+    kept = KEPT.set(2**62)
+    try:
+        documents = listed(tokens.documents(corpus, path), path)
+    finally:
+        KEPT.reset(kept)
+    if reading.skip_errors or not corpus.notes.n_skipped:
+        report_notes(corpus, path)
         return documents
-    note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")
-    return marked
+    text = "none" if corpus.columns is None else corpus.columns.text
+    plain = reading._replace(text_column=text, skip_errors=True)
+    rows = list(corpora.read(path, **options_of(path, plain, labels=[])))
+    used = set(map(id, checked_rows(rows) or rows))
+    places = zip(corpus.notes.skipped_at, corpus.notes.skipped, strict=True)
+    wrong = [text for i, text in places if i >= len(rows) or id(rows[i]) in used]
+    if wrong:
+        more = [f"and {len(wrong) - SHOWN:,} more"] * (len(wrong) > SHOWN)
+        raise InvalidInput("; ".join([*wrong[:SHOWN], *more]))
+    report_notes(corpus, path)
+    return documents
 
 
 def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
@@ -216,6 +250,8 @@ def _streamed(
     ]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
     first = labelled(heads[0], paths[0], in_part=True)
+    for path, corpus in streams:
+        _check_not_review(corpus.columns, path)
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
     known = _labels(first)

@@ -9,6 +9,8 @@ one place keep it. Where that would be another place, writers say which it is: `
 from __future__ import annotations
 
 import itertools
+import re
+import reprlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -135,6 +137,7 @@ def _found(
     That is so in any order of columns: segments of one length do not make room for each other.
     """
     text = document.text or ""
+    cells = [(label, _as_in(text, part)) for label, part in cells]
     spans: list[Span] = []
     numbers: list[int] = []
     searched: list[int] = []
@@ -147,15 +150,33 @@ def _found(
                 places = _places(text, part.strip(), taken)
                 start = next(places, None) if unique else _best(places, len(part.strip()), document)
                 if start is None or (unique and next(places, None) is not None):
-                    expected = "a value that occurs in the text and does not overlap other fields"
-                    remedy = "correct the cell, add its character offsets (VALUE @start:end), or "
-                    remedy += NAME_LABELS
-                    raise InvalidInput(message(label, part, expected, remedy))
+                    raise _not_found(text, label, part.strip(), taken)
                 span = Span(start, start + len(part.strip()), label)
                 searched.append(number)
             spans.append(span)
             numbers.append(number)
     return [span for _, span in sorted(zip(numbers, spans, strict=True))], sorted(searched)
+
+
+def _as_in(text: str, part: str) -> str:
+    """Return a value with the white space that it has in the text."""
+    if not part.strip() or part.strip() in text or RECORDED.fullmatch(part):
+        return part
+    found = re.search(r"\s+".join(map(re.escape, part.split())), text)
+    return part if found is None else found[0]
+
+
+def _not_found(text: str, label: str, part: str, taken: Sequence[Span]) -> InvalidInput:
+    """Return the error about a value without a place of its own in the text."""
+    expected = "a value that occurs in the text and does not overlap other fields"
+    start = text.find(part)
+    over = [one for one in taken if start < one.end and one.start < start + len(part)]
+    if start >= 0 and over:
+        other = over[0]
+        shown = reprlib.repr(text[other.start : other.end])
+        expected = f"a value that does not overlap the field {other.label!r}, {shown}"
+    remedy = f"correct the cell, add its character offsets (VALUE @start:end), or {NAME_LABELS}"
+    return InvalidInput(message(label, part, expected, remedy))
 
 
 def _recorded_span(text: str, label: str, part: str) -> Span | None:

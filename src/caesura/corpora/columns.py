@@ -40,6 +40,7 @@ NAME_LABELS = "name the labels without this column, with labels=['...']"
 SAMPLE = 100  # rows from which the roles of columns are chosen
 _MOST_CELLS = 200_000  # maximum number of cells in the sample
 _MOST_CANDIDATES = 5  # columns that are considered as the text
+_NUMBERS = "tables of numbers are read in Python: see docs/tutorials/sensor.md"
 _LEAST = 0.5  # minimum share of a label column's cells that occur in the text
 _LEAST_DIGITS = 0.8  # the same for columns of digits, which may occur in the text by chance
 _PARTLY = 0.1  # above this share, a column that is not a label is reported
@@ -231,15 +232,16 @@ def _text_column(
         if sizes[longest[0]] >= max(2 * second, 2.0) or len(longest) == 1:
             return longest[0], True
     if labels is None and sample.rows:
+        if len(names) > len(longest) + 1 and all(sizes[name] <= 1 for name in longest):
+            raise _unclear(names, "the columns are numbers", _NUMBERS)
         raise _unclear(names, "no column has labels, whose cells occur in the text")
     raise _unclear(names, "none is named text, and several may be it")
 
 
-def _unclear(names: Sequence[str], why: str) -> InvalidInput:
-    shown = _listed([repr(one) for one in names])
-    text = message("text", None, f"the name of the column with the text ({why})", NAME_TEXT)
-    error = InvalidInput(text)
-    return error.changed(got=f"the columns {shown}")
+def _unclear(names: Sequence[str], why: str, remedy: str = NAME_TEXT) -> InvalidInput:
+    shown = f"the columns {_listed([repr(one) for one in names])}"
+    text = message("text", None, f"the name of the column with the text ({why})", remedy)
+    return InvalidInput(text).changed(got=shown)
 
 
 def _looks_like_data(names: Sequence[str], sample: _Sample) -> bool:

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.encoding.stored import State, add_texts, array, require, restore_texts
+from caesura.encoding.stored import State, add_texts, all_texts, array, require, restore_texts
 from caesura.encoding.values import UNSEEN, Ints, Longs
 from caesura.features import Column, SegmentFeature, Template
 from caesura.features.document_columns import DenseColumn, given_alone
 from caesura.features.templates import AFTER, BEFORE
 
 __all__ = ["KnownAttributes"]
+
+DENSE = "_dense"  # the key of the names of dense columns, beside the numbers of other columns
 
 
 class KnownAttributes:
@@ -24,6 +26,7 @@ class KnownAttributes:
     features: list[Template | SegmentFeature]
     columns: list[Column]
     values: list[_kernels.Interner]  # one per column, then one per segment feature
+    dense_names: _kernels.Interner  # of the training data, in order; empty if it has none
     _plans: list[tuple[list[tuple[int, int]], int]]  # (column, offset) parts and place, by feature
     _segments: list[int]  # the indices of segment features
     _extractor: _kernels.Extractor
@@ -92,7 +95,14 @@ class KnownAttributes:
                 numbers[mine] = renumbered
             out[f"text{k}"], out[f"sizes{k}"] = interner.texts(used.astype(np.int32))
         out["numbers"] = numbers.astype(np.int32)
-        return out
+        return out | self._names_state()
+
+    def _names_state(self) -> dict[str, npt.NDArray[Any]]:
+        return all_texts(self.dense_names, DENSE) if len(self.dense_names) else {}
+
+    def _restore_names(self, state: State) -> None:
+        if f"text{DENSE}" in state:  # absent where columns have no names, and from older files
+            restore_texts(self.dense_names, state, DENSE)
 
     def restore(self, state: State) -> None:
         """Restore the attributes from a `state`; raise if it is invalid."""
@@ -110,6 +120,7 @@ class KnownAttributes:
         require(bool(good.all()), "numbers: out of range")
         self._extractor.restore(sources, ptr, numbers)
         require(len(self) == len(sources), "sources: an attribute is there twice")
+        self._restore_names(state)
 
     def absorb(self, state: State) -> None:
         """Add the attributes from the `state` of another encoder of the same features.
@@ -122,6 +133,8 @@ class KnownAttributes:
             mine = (owners == k) & (numbers >= 0)
             numbers[mine] = add_texts(interner, state, k)[numbers[mine]]
         self._extractor.restore(sources, ptr, numbers)
+        if not len(self.dense_names):
+            self._restore_names(state)
 
     def _owners(self, sources: Ints, ptr: Longs) -> Ints:
         """Return for each attribute value its owner, an index into `values`."""

@@ -18,6 +18,7 @@ from caesura.encoding.values import Longs, Values, check_offsets, values_of
 from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
+from caesura.features.dense_columns import in_order
 from caesura.features.enclosing import EnclosingColumn
 from caesura.features.templates import PLACES
 
@@ -68,6 +69,7 @@ class Encoder(KnownAttributes):
         self.columns = list(index)
         # One per column, then one per segment feature.
         self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
+        self.dense_names = _kernels.Interner()
         orders = [feature.order for feature in self.features]
         more = (orders,) if any(orders) else ()
         self._extractor = _kernels.Extractor(self._plans, *more)
@@ -149,7 +151,8 @@ class Encoder(KnownAttributes):
         """
 
         def batch() -> Batch:
-            return Batch(documents, self._words, first, name=name)
+            arranged = self.arranged(documents, grow, first, name)
+            return Batch(arranged, self._words, first, name=name)
 
         return self._encode(batch, grow, corpus, words)[0]
 
@@ -239,6 +242,25 @@ class Encoder(KnownAttributes):
                 corpus, batch.offsets, columns, firings, grow, words, self.types, tokens
             )
         return corpus, np.diff(batch.offsets)
+
+    def arranged(
+        self, documents: Sequence[Document], grow: bool, first: int = 0, name: str = "X"
+    ) -> Sequence[Document]:
+        """Return documents with named dense columns in the order of the training data.
+
+        Functions of users take a column by its place, and so need this order.
+        """
+        named = [i for i, one in enumerate(documents) if one.dense_names and len(one)]
+        if not named:
+            return documents
+        known = self.dense_names
+        if not len(known) and grow:
+            known.ids(list(documents[named[0]].dense_names or ()), True)
+        names = [known.text(d) for d in range(len(known))]
+        out = list(documents)
+        for i in named if names else ():
+            out[i] = in_order(out[i], names, f"{name}[{first + i}]")
+        return out
 
     def append_columns(
         self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.encoding.encoder import MOST_WORDS, Encoder
 from caesura.encoding.firings import read_firings
-from caesura.encoding.stored import State, restore_texts
+from caesura.encoding.stored import State, all_texts, restore_texts
 from caesura.encoding.values import Longs
 from caesura.features import SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch
@@ -95,13 +95,13 @@ class SpanEncoder(Encoder):
 
     def values_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the values of columns and features seen so far, for `restore_values`."""
-        out: dict[str, npt.NDArray[Any]] = {}
+        out = self._names_state()
         for k, interner in enumerate(self.values):
-            every = np.arange(len(interner), dtype=np.int32)
-            out[f"text{k}"], out[f"sizes{k}"] = interner.texts(every)
+            out |= all_texts(interner, k)
         return out
 
     def restore_values(self, state: State) -> None:
         """Restore the values from `values_state`; raise if they are invalid."""
         for k, interner in enumerate(self.values):
             restore_texts(interner, state, k)
+        self._restore_names(state)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.errors import InvalidInput
 
-__all__ = ["State", "add_texts", "array", "require", "restore_texts"]
+__all__ = ["State", "add_texts", "all_texts", "array", "require", "restore_texts"]
 
 State = Mapping[str, npt.NDArray[Any]]
 Ints = npt.NDArray[np.int32]
 
 
-def add_texts(interner: _kernels.Interner, state: State, k: int) -> Ints:
+def add_texts(interner: _kernels.Interner, state: State, k: int | str) -> Ints:
     """Add the values of a column to an interner, and return their numbers there."""
     data, sizes = array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32)
     require(bool((sizes >= 0).all()), "sizes: out of range")
@@ -32,11 +32,17 @@ def add_texts(interner: _kernels.Interner, state: State, k: int) -> Ints:
     return interner.add_texts(data, sizes)
 
 
-def restore_texts(interner: _kernels.Interner, state: State, k: int) -> int:
+def restore_texts(interner: _kernels.Interner, state: State, k: int | str) -> int:
     """Add the values of a column to an empty interner, and return how many there are."""
     n = len(add_texts(interner, state, k))
     require(len(interner) == n, f"text{k}: a value is there twice")
     return n
+
+
+def all_texts(interner: _kernels.Interner, k: int | str) -> dict[str, npt.NDArray[Any]]:
+    """Return the values of a column, for `restore_texts`."""
+    data, sizes = interner.texts(np.arange(len(interner), dtype=np.int32))
+    return {f"text{k}": data, f"sizes{k}": sizes}
 
 
 def array(state: State, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.documents import Document
+from caesura.documents.document import document_without_words, has_no_words
 from caesura.errors import InvalidInput, message
 from caesura.features.document_columns import DenseColumn
 from caesura.features.segment_base import SegmentFeature
@@ -19,6 +20,7 @@ __all__ = [
     "arranged",
     "dense_names",
     "has_dense",
+    "in_order",
     "is_standardised",
     "plain_dense",
     "standardised",
@@ -70,6 +72,22 @@ def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
         remedy = "give every sequence the same columns"
         raise InvalidInput(message(f"{where}.dense", f"shape {dense.shape}", expected, remedy))
     return dense
+
+
+def in_order(document: Document, names: Sequence[str], where: str) -> Document:
+    """Return a document with its dense columns in the order of names, or raise if columns differ.
+
+    Examples
+    --------
+    >>> document = Document(("",), dense=np.array([[1.0, 2.0]]), dense_names=("b", "a"))
+    >>> in_order(document, ["a", "b"], "X[0]").dense
+    array([[2., 1.]])
+    """
+    dense = arranged(document, names, where)
+    if dense is document.dense:
+        return document
+    made = replace(document, dense=dense, dense_names=tuple(names))
+    return document_without_words(made) if has_no_words(document) else made
 
 
 def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> list[Feature]:

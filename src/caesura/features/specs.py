@@ -8,6 +8,7 @@ is written as {"lexicon": name}, for its entries are kept apart, and a function 
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
@@ -260,6 +261,12 @@ def function_name(function: Callable[..., Any]) -> str:
         expected = "a function that can be imported by its name, unlike a lambda"
         remedy = "define it by def at the top of a module, import it from there, and fit again"
         raise InvalidInput(message("function", function, expected, remedy))
+    if module == "__main__":
+        warnings.warn(
+            f"function: {name} is defined in __main__, from which no other program can load it; "
+            "define it in a module, import it from there, and fit again",
+            stacklevel=2,
+        )
     return full
 
 

@@ -178,6 +178,9 @@ class Predictor(OnlineModel):
         >>> round(model.probability("3 Mill Lane", (1, 3, "street")), 2)
         0.86
         """
+        if not segments:
+            expected, remedy = "at least one segment", "name it as (start, end, label)"
+            raise InvalidInput(message("segments", segments, expected, remedy))
         fitted, p = self._known, self.potentials(x, constraints)
         with_them = p.copy()
         with naming_segments("segments"):

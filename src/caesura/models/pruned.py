@@ -32,7 +32,7 @@ from caesura.models.inputs import chunks, labelled, paired
 from caesura.models.protocol import Parameters
 from caesura.models.ragged import Ragged
 from caesura.models.semi import SemiCRF
-from caesura.models.span_pool import Kept, Pool, Seen, pooled, threshold_for
+from caesura.models.span_pool import Kept, Pool, Seen, in_training_order, pooled, threshold_for
 from caesura.models.targets import scheme_of, segments_of
 from caesura.segments import Segment
 
@@ -163,9 +163,9 @@ class PrunedSemiCRF(Parameters):
             known = {segment for segment, _ in some}  # gold segments are always included
             some += [(s, one.chance(s)) for s in cut if s not in known]
         self.vocabulary_: dict[str, int] = {}
+        self.first_ = self._new_first().fit(documents, gold)
         pool = self._pooled(documents, seen, kept, True)
         self.weights_ = self._learnt(pool, gold)
-        self.first_ = self._new_first().fit(documents, gold)
         return self
 
     def check_parameters(self) -> None:
@@ -224,6 +224,7 @@ class PrunedSemiCRF(Parameters):
 
     def _pooled(self, documents: Any, seen: Any, kept: Sequence[Kept], grow: bool) -> Pool:
         number = {label: k for k, label in enumerate(self.labels_, 1)}
+        documents = in_training_order(self.first_, documents)
         return pooled(documents, seen, kept, number, self.features, self.vocabulary_, grow)
 
     # -- weights: attributes (A, Y + 2), log-odds and labels (Y + 2), transitions (Y + 2, Y + 2) --

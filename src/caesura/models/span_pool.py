@@ -11,10 +11,11 @@ import numpy.typing as npt
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.features.document_columns import answered
+from caesura.models.estimator import fitted_of
 from caesura.models.semi import SemiCRF
 from caesura.segments import Segment
 
-__all__ = ["Kept", "Pool", "Seen", "pooled", "threshold_for"]
+__all__ = ["Kept", "Pool", "Seen", "in_training_order", "pooled", "threshold_for"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,6 +54,11 @@ class Pool(NamedTuple):
     attributes: Ints  # (m,) index of each attribute in the vocabulary
     values: Floats  # (m,) value of each attribute
     offsets: list[int]  # start of each sequence, then the total length
+
+
+def in_training_order(first: SemiCRF, documents: Sequence[Document]) -> Sequence[Document]:
+    """Return documents with named dense columns in the order that the filter model was given."""
+    return fitted_of(first).encoder.arranged(documents, False)
 
 
 def pooled(
