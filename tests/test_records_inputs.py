@@ -48,6 +48,48 @@ def test_data_in_memory(made: Callable[[Any], Any]) -> None:
     assert [entry.text for entry in found] == [one["title"] for one in TABLE]
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind", "stored"),
+    [
+        ([1, "a"], "text", ["1", "a"]),
+        ([2**70, 1], "decimal(38,0)", [Decimal(2**70), Decimal(1)]),
+        ([{"a": 1}, [2]], "text", ['{"a": 1}', "[2]"]),
+        ([1j, None], "text", ["1j", None]),
+        ([{1}, "a"], "text", ["{1}", "a"]),
+        (pandas.period_range("2020-01", periods=2, freq="M"), "text", ["2020-01", "2020-02"]),
+        (pandas.arrays.SparseArray([0, 1]), "integer", [0, 1]),
+    ],
+)
+def test_columns_of_pandas_without_an_arrow_type(cells: Any, kind: str, stored: list[Any]) -> None:
+    found = input_of(pandas.DataFrame({"text": ["Leeds", "York"], "x": cells}), Reading())
+    assert found.columns == {"x": kind}
+    assert [entry.carried["x"] for entry in found] == stored
+
+
+def test_columns_of_polars_without_an_arrow_type() -> None:
+    cells = {"x": polars.Series([{1}, None], dtype=polars.Object)}
+    cells["y"] = polars.Series([2**70, 1], dtype=polars.Int128)
+    first, second = read(polars.DataFrame({"text": ["Leeds", "York"], **cells}))
+    assert first.carried == {"x": "{1}", "y": Decimal(2**70)}
+    assert second.carried == {"x": None, "y": Decimal(1)}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [pandas.Series, polars.Series, pyarrow.array, lambda some: pyarrow.chunked_array([some])],
+)
+def test_series_are_lists_of_texts(made: Callable[[Any], Any]) -> None:
+    assert [entry.text for entry in read(made(["Leeds", "York"]))] == ["Leeds", "York"]
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    frame = pandas.DataFrame([["Leeds", 1, 2]], columns=["text", "x", "x"])
+    cells = [pyarrow.array(frame.iloc[:, k]) for k in range(3)]
+    for made in (frame, pyarrow.table(cells, names=list(frame.columns))):
+        with pytest.raises(InvalidInput, match="got 'x', expected unique column names; rename"):
+            read(made)
+
+
 def test_values_without_a_type_in_databases_become_text() -> None:
     cells = {
         "span": timedelta(days=3),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import orjson
 
 from caesura.corpora.columns import checked_names
 from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
-from caesura.corpora.kinds import Kind, arrow_kind
+from caesura.corpora.kinds import Kind, arrow_kind, arrow_type, converted, kind_of, settled, united
 from caesura.corpora.sheets import read_xlsx
 from caesura.corpora.tables import csv_rows
 from caesura.errors import InvalidInput, message
@@ -46,9 +49,35 @@ def checked(records: Iterator[Any]) -> Iterator[Raw]:
 def arrow_of(source: Any) -> Any:
     """Return a DataFrame of pandas or polars, or an Arrow table, as an Arrow table."""
     pa = pyarrow_module("a DataFrame")
-    if type(source).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(source, preserve_index=False)
-    return pa.table(source)
+    library = type(source).__module__.partition(".")[0]
+    if library not in ("pandas", "polars"):
+        return pa.table(source)
+    names = list(source.columns)
+    if library == "pandas":
+        columns = [source.iloc[:, k] for k in range(len(names))]
+    else:
+        columns = source.get_columns()
+    return pa.table(list(map(_arrow_column, columns)), names=checked_names(names))
+
+
+def _arrow_column(series: Any) -> Any:
+    """Return a column as Arrow, by its Python values where Arrow has no type for it."""
+    import pyarrow as pa
+
+    own = series.to_arrow if hasattr(series, "to_arrow") else lambda: pa.Array.from_pandas(series)
+    with contextlib.suppress(pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        column = own()
+        if not isinstance(column.type, pa.BaseExtensionType) and str(series.dtype) != "Object":
+            return column
+    missing = series.isna() if hasattr(series, "isna") else series.is_null()
+    cells = zip(series.to_list(), missing.to_list(), strict=True)
+    values = [None if gone else _plain(cell) for cell, gone in cells]
+    kind = settled(reduce(united, map(kind_of, values), None))
+    return pa.array([converted(value, kind) for value in values], arrow_type(kind))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.number | np.bool_) else value
 
 
 def arrow_kinds(schema: Any, batches: Callable[[list[str]], Iterable[Any]]) -> dict[str, Kind]:
@@ -63,6 +92,7 @@ def arrow_kinds(schema: Any, batches: Callable[[list[str]], Iterable[Any]]) -> d
     batches : callable
         Returns the batches of some columns.
     """
+    checked_names(schema.names)
     kinds = {field.name: arrow_kind(field.type) for field in schema}
     fine = [field.name for field in schema if getattr(field.type, "unit", "") == "ns"]
     fine = [name for name in fine if kinds[name] != "text"]

@@ -19,6 +19,7 @@ from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
 from caesura.corpora.kinds import Kind, converted, kind_of, settled, united
 from caesura.corpora.separators import check_separator
+from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
@@ -245,6 +246,10 @@ def input_of(source: Any, reading: Reading) -> Input:
     name = reading.name or MEMORY
     if type(source).__name__ == "LazyFrame":  # Polars
         source = source.collect()
+    if type(source).__name__ == "Series":  # of pandas or Polars
+        source = source.to_list()
+    if hasattr(source, "to_pylist") and not is_frame(source):  # an array of Arrow
+        source = source.to_pylist()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = arrow_of(source)
         kinds = arrow_kinds(table.schema, lambda names: table.select(names).to_batches())
