@@ -327,3 +327,26 @@ def test_a_list_that_is_written_is_read_again(items: list[str]) -> None:
     for form in ("[{}] {}", "({}) {}", "{}. {}", "{}) {}"):
         text = "\n".join(form.format(k, item) for k, item in enumerate(items, 3))
         assert split_records(text) == items
+
+
+# -- headers and missing texts -------------------------------------------------------------------
+
+
+def test_a_table_with_nothing_but_a_header_has_its_columns(tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("sep=;\nid;text\n")
+    found = input_of(file, Reading())
+    assert (found.text, found.columns, list(found)) == ("text", {"id": "text"}, [])
+    load(model(), file, tmp_path / "a.db")
+    file.write_text("sep=;\nid;text\n7;12 High Street, Leeds\n")
+    load(model(), file, tmp_path / "a.db")
+    assert [row["id"] for row in rows(str(tmp_path / "a.db"))] == ["7"]
+
+
+def test_a_record_without_the_column_of_the_text_is_refused(tmp_path: Path) -> None:
+    given = [{"text": "Leeds"}, {"txt": "York"}, {"text": None}]
+    with pytest.raises(InvalidInput, match=r"record 2: got \['txt'\], expected the column of the"):
+        read(given)
+    found = input_of(given, Reading(skip=True))
+    assert [entry.text for entry in found] == ["Leeds", ""]
+    assert found.n_skipped == 1

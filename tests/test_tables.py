@@ -560,3 +560,34 @@ def test_changed_values_do_not_take_the_old_type(extractor: SemiCRF) -> None:
     found[0].carried = {"ok": "perhaps"}
     assert found.to_pandas()["ok"].tolist() == ["perhaps"]
     assert found.to_arrow()["ok"].to_pylist() == ["perhaps"]
+
+
+# -- first lines -----------------------------------------------------------------------------------
+
+STREETS = ["12 High Street Leeds", "7 Park Lane York", "9 Elm Road Hull"]
+
+
+@pytest.mark.parametrize("lines", [STREETS, [f"A{i},{one}" for i, one in enumerate(STREETS)]])
+def test_a_table_without_header_loses_no_record(lines: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text("\n".join(lines))
+    with pytest.raises(InvalidInput, match="looks like the cells below it; write a header, or if"):
+        list(read_csv(file, labels=[]))
+    assert len(list(read_csv(file, text=STREETS[0], labels=[]))) == 2
+
+
+@pytest.mark.parametrize("name", ["address", "Address line 1", "Postal address"])
+def test_names_of_several_words_are_no_cells(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text("\n".join([name, *STREETS]))
+    assert [one.text for one in read_csv(file, labels=[])] == STREETS
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
+def test_the_separator_that_excel_declares_is_used(first: str, tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text(f"{first}\nid;text\n1;Leeds, York\n2;x;y\n")
+    corpus = read_csv(file, labels=[], on_error="skip")
+    [document] = corpus
+    assert (document.text, document.carried) == ("Leeds, York", {"id": "1"})
+    assert "line 4" in corpus.notes.skipped[0]

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "arrow_records",
     "check_text_column",
     "checked",
+    "csv_names",
     "csv_records",
     "form_of",
 ]
@@ -201,15 +202,27 @@ def csv_records(source: Source, separator: str | None = None) -> Iterator[Raw]:
         if isinstance(row, InvalidInput):
             yield row
         elif names is None:
-            try:
-                names = checked_names(row)
-            except InvalidInput as error:
-                raise source.error(number, error) from None
+            names = _header(source, number, row)
         elif len(row) != len(names):
             problem = f"got {len(row)} cells, expected {len(names)}, as in the first line"
             yield source.error(number, problem)
         else:
             yield dict(zip(names, row, strict=True))
+
+
+def csv_names(source: Source, separator: str | None = None) -> list[str]:
+    """Return the names of the columns of a table; none if it is empty."""
+    for number, row in csv_rows(source, separator):
+        if not isinstance(row, InvalidInput):
+            return _header(source, number, row)
+    return []
+
+
+def _header(source: Source, number: int, row: Sequence[Any]) -> list[str]:
+    try:
+        return checked_names(row)
+    except InvalidInput as error:
+        raise source.error(number, error) from None
 
 
 def xlsx_records(path: Name, text: str | None) -> Iterator[Raw]:

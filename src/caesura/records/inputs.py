@@ -28,6 +28,7 @@ from caesura.records.formats import (
     arrow_records,
     check_text_column,
     checked,
+    csv_names,
     csv_records,
     form_of,
     json_records,
@@ -142,11 +143,14 @@ class Input:
         if isinstance(one, str):
             return Entry(str(number), one, {})
         place = f"{self.name}, record {number}"
-        text = one.get(self.text or "")
-        if text is None:
-            text = ""
+        column = self.text or "text"
+        if column not in one:
+            expected = f"the column of the text: {column}"
+            remedy = "name it alike in every record, and write null for no text"
+            raise InvalidInput(message(place, list(one), expected, remedy))
+        text = "" if one[column] is None else one[column]
         if not isinstance(text, str):
-            raise InvalidInput(f"{place}: got {text!r} in column {self.text!r}, expected a text")
+            raise InvalidInput(f"{place}: got {text!r} in column {column!r}, expected a text")
         key: Any = number
         if self.reading.id is not None:
             key = one.get(self.reading.id)
@@ -209,7 +213,7 @@ def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, 
     try:
         chosen = choose(names, rows, reading.text, [])
     except InvalidInput as error:
-        remedy = "pass text_column='...'" if error.remedy == NAME_TEXT else error.remedy
+        remedy = (error.remedy or "").replace(NAME_TEXT, "pass text_column='...'")
         place = "text_column" if error.argument == "text" else error.argument
         raise error.changed(argument=f"{name}: {place}", remedy=remedy) from None
     return chosen.text, chosen.guessed
@@ -307,8 +311,7 @@ def file_records(path: Name, form: str, reading: Reading) -> Found:
     read = readers[form]
     kinds: dict[str, Kind] | None = None
     if form == "csv":
-        first = next((one for one in read(source) if isinstance(one, Mapping)), {})
-        kinds = dict.fromkeys(first, "text")
+        kinds = dict.fromkeys(csv_names(source, reading.separator), "text")
     return lambda: read(source), line_count(path), kinds
 
 
