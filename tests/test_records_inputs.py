@@ -350,3 +350,23 @@ def test_a_record_without_the_column_of_the_text_is_refused(tmp_path: Path) -> N
     found = input_of(given, Reading(skip=True))
     assert [entry.text for entry in found] == ["Leeds", ""]
     assert found.n_skipped == 1
+
+
+# -- compressed files ----------------------------------------------------------------------------
+
+
+def test_a_compressed_file_has_no_count_of_lines(tmp_path: Path) -> None:
+    file = tmp_path / "streets.txt.gz"
+    file.write_bytes(gzip.compress(b"12 High Street, Leeds\n" * 9))
+    assert input_of(file, Reading()).total is None
+
+
+def test_reasons_of_skipped_records_are_returned(tmp_path: Path) -> None:
+    file = tmp_path / "streets.jsonl.gz"
+    lines = [json.dumps({"text": text}) for text in texts(2000)]
+    packed = gzip.compress("\n".join(["{", *lines]).encode())
+    file.write_bytes(packed[: len(packed) // 2])
+    done = load(model(), file, tmp_path / "a.db", on_error="skip")
+    assert done.skipped == len(done.reasons) == 2
+    assert "line 1: got invalid JSON" in done.reasons[0]
+    assert "damaged or cut off here" in str(done.damaged)

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from caesura.corpora.columns import checked_names
-from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
+from caesura.corpora.files import PACKED, Name, Source, name_of, unpacked_suffix
 from caesura.corpora.kinds import Kind, arrow_kind, arrow_type, converted, kind_of, settled, united
 from caesura.corpora.sheets import read_xlsx
 from caesura.corpora.tables import csv_rows
@@ -152,8 +152,10 @@ def form_of(path: Name) -> str:
 
 
 def line_count(path: Name) -> int | None:
-    """Return the number of lines of an uncompressed file, about the number of records."""
+    """Return the number of lines, about that of records; None for pipes and compressed files."""
     if path == "-" or not os.path.isfile(path):
+        return None
+    if os.path.splitext(path)[1].lower() in PACKED:
         return None
     with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
