@@ -256,3 +256,35 @@ def test_a_label_whose_name_is_taken_is_told(folder: Path, tmp_path: Path) -> No
     (tmp_path / "a.txt").write_text("12 Leeds\n")
     said = good("load", tmp_path / "model", tmp_path / "a.txt", "--into", tmp_path / "a.db", "-q")
     assert "the label 'source' is stored in the column 'source_2', because" in said.err
+
+
+# -- names of output -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "words"),
+    [
+        (["train", "train.jsonl", "-o"], "m.csv", "ends in .csv for a model, expected one"),
+        (["train", "train.jsonl", "-o"], "m.jsonl.gz", "expected one that ends in .model"),
+        (
+            ["evaluate", "plain.model", "dev.jsonl", "--html"],
+            "e.csv",
+            "expected one that ends in .htm",
+        ),
+        (["tune", "train.jsonl", "-o"], "best.json", "expected one that ends in .toml"),
+        (["learning-curve", "train.jsonl", "--png"], "c.html", "expected one that ends in .png"),
+        (["segment", "plain.model", "new.txt", "-o"], "o.json", "a name that ends in .jsonl"),
+        (["convert", "train.jsonl"], "o.json", "a name that ends in .jsonl"),
+        (["split", "train.jsonl", "a.jsonl"], "x.pdf", "OUT: got"),
+    ],
+)
+def test_nothing_is_written_under_the_name_of_another_format(
+    folder: Path, tmp_path: Path, command: list[str], name: str, words: str
+) -> None:
+    files = {one.name for one in folder.iterdir()}
+    given = [str(folder / word) if word in files else word for word in command]
+    given = [str(tmp_path / word) if word == "a.jsonl" else word for word in given]
+    line = bad(*given, tmp_path / name)
+    assert words in line
+    assert "--to" not in line
+    assert not list(tmp_path.iterdir())

@@ -27,7 +27,7 @@ from caesura.corpora import (
     write_text,
     write_xml,
 )
-from caesura.documents import Document, Tokeniser
+from caesura.documents import Document, Tokeniser, as_document
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
@@ -564,3 +564,33 @@ def test_a_column_that_comes_first_takes_no_place_of_another(tmp_path: Path) -> 
     first = with_segments("q", (Segment(0, 1, "P"),))
     write_csv(tmp_path / "b.csv", [first, with_segments("1 2 2 2", segments)])
     assert [document.segments for document in read_csv(tmp_path / "b.csv")][1] == segments
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_keys_beside_a_text_stay_as_they_are(form: str, tmp_path: Path) -> None:
+    keys = {"geo": [53.8, -1.5], "tags": ["a", "b"], "columns": 3, "id": 1}
+    lines = [{"text": text, **keys} for text in ("Leeds York", "12 High Street Leeds")]
+    source, target = tmp_path / "in.jsonl", tmp_path / f"out.{form}"
+    source.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    documents = list(read(source))
+    assert [document.carried for document in documents] == [keys, keys]
+    assert documents[0].columns == {"geo": ("53.8", "-1.5"), "tags": ("a", "b")}
+    write(target, documents)
+    for one in read(target):
+        found: dict[str, Any] = {key: one.carried[key] for key in keys}
+        if form == "csv":
+            found = {key: json.loads(cell) for key, cell in found.items()}
+        assert found == keys
+
+
+def test_a_key_that_is_not_the_field_of_its_name_can_be_renamed(tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"text": "Leeds", "dense": "very"}\n')
+    with pytest.raises(InvalidInput, match="rename the key if it means something else"):
+        list(read(file))
+
+
+def test_dicts_carry_lists_along() -> None:
+    geo = {"geo": [53.8, -1.5]}
+    assert as_document({"text": "Leeds", **geo}).carried == geo
+    assert as_document({"tokens": ["Leeds", "York"], **geo}).carried == geo

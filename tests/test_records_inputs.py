@@ -48,6 +48,48 @@ def test_data_in_memory(made: Callable[[Any], Any]) -> None:
     assert [entry.text for entry in found] == [one["title"] for one in TABLE]
 
 
+@pytest.mark.parametrize(
+    ("cells", "kind", "stored"),
+    [
+        ([1, "a"], "text", ["1", "a"]),
+        ([2**70, 1], "decimal(38,0)", [Decimal(2**70), Decimal(1)]),
+        ([{"a": 1}, [2]], "text", ['{"a": 1}', "[2]"]),
+        ([1j, None], "text", ["1j", None]),
+        ([{1}, "a"], "text", ["{1}", "a"]),
+        (pandas.period_range("2020-01", periods=2, freq="M"), "text", ["2020-01", "2020-02"]),
+        (pandas.arrays.SparseArray([0, 1]), "integer", [0, 1]),
+    ],
+)
+def test_columns_of_pandas_without_an_arrow_type(cells: Any, kind: str, stored: list[Any]) -> None:
+    found = input_of(pandas.DataFrame({"text": ["Leeds", "York"], "x": cells}), Reading())
+    assert found.columns == {"x": kind}
+    assert [entry.carried["x"] for entry in found] == stored
+
+
+def test_columns_of_polars_without_an_arrow_type() -> None:
+    cells = {"x": polars.Series([{1}, None], dtype=polars.Object)}
+    cells["y"] = polars.Series([2**70, 1], dtype=polars.Int128)
+    first, second = read(polars.DataFrame({"text": ["Leeds", "York"], **cells}))
+    assert first.carried == {"x": "{1}", "y": Decimal(2**70)}
+    assert second.carried == {"x": None, "y": Decimal(1)}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [pandas.Series, polars.Series, pyarrow.array, lambda some: pyarrow.chunked_array([some])],
+)
+def test_series_are_lists_of_texts(made: Callable[[Any], Any]) -> None:
+    assert [entry.text for entry in read(made(["Leeds", "York"]))] == ["Leeds", "York"]
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    frame = pandas.DataFrame([["Leeds", 1, 2]], columns=["text", "x", "x"])
+    cells = [pyarrow.array(frame.iloc[:, k]) for k in range(3)]
+    for made in (frame, pyarrow.table(cells, names=list(frame.columns))):
+        with pytest.raises(InvalidInput, match="got 'x', expected unique column names; rename"):
+            read(made)
+
+
 def test_values_without_a_type_in_databases_become_text() -> None:
     cells = {
         "span": timedelta(days=3),
@@ -285,3 +327,46 @@ def test_a_list_that_is_written_is_read_again(items: list[str]) -> None:
     for form in ("[{}] {}", "({}) {}", "{}. {}", "{}) {}"):
         text = "\n".join(form.format(k, item) for k, item in enumerate(items, 3))
         assert split_records(text) == items
+
+
+# -- headers and missing texts -------------------------------------------------------------------
+
+
+def test_a_table_with_nothing_but_a_header_has_its_columns(tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("sep=;\nid;text\n")
+    found = input_of(file, Reading())
+    assert (found.text, found.columns, list(found)) == ("text", {"id": "text"}, [])
+    load(model(), file, tmp_path / "a.db")
+    file.write_text("sep=;\nid;text\n7;12 High Street, Leeds\n")
+    load(model(), file, tmp_path / "a.db")
+    assert [row["id"] for row in rows(str(tmp_path / "a.db"))] == ["7"]
+
+
+def test_a_record_without_the_column_of_the_text_is_refused(tmp_path: Path) -> None:
+    given = [{"text": "Leeds"}, {"txt": "York"}, {"text": None}]
+    with pytest.raises(InvalidInput, match=r"record 2: got \['txt'\], expected the column of the"):
+        read(given)
+    found = input_of(given, Reading(skip=True))
+    assert [entry.text for entry in found] == ["Leeds", ""]
+    assert found.n_skipped == 1
+
+
+# -- compressed files ----------------------------------------------------------------------------
+
+
+def test_a_compressed_file_has_no_count_of_lines(tmp_path: Path) -> None:
+    file = tmp_path / "streets.txt.gz"
+    file.write_bytes(gzip.compress(b"12 High Street, Leeds\n" * 9))
+    assert input_of(file, Reading()).total is None
+
+
+def test_reasons_of_skipped_records_are_returned(tmp_path: Path) -> None:
+    file = tmp_path / "streets.jsonl.gz"
+    lines = [json.dumps({"text": text}) for text in texts(2000)]
+    packed = gzip.compress("\n".join(["{", *lines]).encode())
+    file.write_bytes(packed[: len(packed) // 2])
+    done = load(model(), file, tmp_path / "a.db", on_error="skip")
+    assert done.skipped == len(done.reasons) == 2
+    assert "line 1: got invalid JSON" in done.reasons[0]
+    assert "damaged or cut off here" in str(done.damaged)

@@ -517,3 +517,77 @@ def test_whole_parts_of_words_come_before_the_middle_of_one(tmp_path: Path) -> N
     path.write_text("text,year\nNo 20101 of 2010a,2010\n")
     [document] = read(path, tokeniser="parts", text="text", labels=["year"])
     assert document.segments == ((3, 4, "year"),)
+
+
+# -- types of carried columns ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def extractor() -> SemiCRF:
+    X = ["Leeds York", "York Hull"]
+    return SemiCRF(max_iterations=5).fit(X, [[(0, 1, "from"), (1, 2, "to")]] * 2)
+
+
+def test_carried_columns_keep_their_types(extractor: SemiCRF) -> None:
+    cells = {
+        "ok": pandas.array([True, False]).to_numpy(bool),
+        "n": pandas.array([1, 2]).to_numpy("int64"),
+        "kind": pandas.Categorical(["a", "b"]),
+        "wide": pandas.Series([2**63 + 5, 1], dtype="uint64").to_numpy(),
+        "some": pandas.array([1, None], "Int32"),
+        "day": pandas.to_datetime(["2020-01-01", None]),
+    }
+    frame = pandas.DataFrame({"text": ["Leeds York", "Hull York"], **cells}, index=[5, 7])
+    found = extractor.extract(frame)
+    pandas.testing.assert_frame_equal(found.to_pandas()[list(cells)], frame[list(cells)])
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    assert found.to_arrow().select(list(cells)).equals(table.select(list(cells)))
+    for other in (table, polars.from_pandas(frame)):
+        again = extractor.extract(other).to_arrow().select(list(cells))
+        known = other if other is table else other.to_arrow()
+        assert again.equals(known.select(list(cells)))
+        assert extractor.extract(other).to_pandas()["wide"].tolist() == [2**63 + 5, 1]
+
+
+def test_integers_of_any_size_are_kept(extractor: SemiCRF) -> None:
+    found = extractor.extract([{"text": "Leeds York", "n": 2**70}, {"text": "York Hull", "n": 1}])
+    assert found.to_pandas()["n"].tolist() == [2**70, 1]
+    assert [int(n) for n in found.to_arrow()["n"].to_pylist()] == [2**70, 1]
+
+
+def test_changed_values_do_not_take_the_old_type(extractor: SemiCRF) -> None:
+    found = extractor.extract(pandas.DataFrame({"text": ["Leeds York"], "ok": [True]}))
+    found[0].carried = {"ok": "perhaps"}
+    assert found.to_pandas()["ok"].tolist() == ["perhaps"]
+    assert found.to_arrow()["ok"].to_pylist() == ["perhaps"]
+
+
+# -- first lines -----------------------------------------------------------------------------------
+
+STREETS = ["12 High Street Leeds", "7 Park Lane York", "9 Elm Road Hull"]
+
+
+@pytest.mark.parametrize("lines", [STREETS, [f"A{i},{one}" for i, one in enumerate(STREETS)]])
+def test_a_table_without_header_loses_no_record(lines: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text("\n".join(lines))
+    with pytest.raises(InvalidInput, match="looks like the cells below it; write a header, or if"):
+        list(read_csv(file, labels=[]))
+    assert len(list(read_csv(file, text=STREETS[0], labels=[]))) == 2
+
+
+@pytest.mark.parametrize("name", ["address", "Address line 1", "Postal address"])
+def test_names_of_several_words_are_no_cells(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text("\n".join([name, *STREETS]))
+    assert [one.text for one in read_csv(file, labels=[])] == STREETS
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
+def test_the_separator_that_excel_declares_is_used(first: str, tmp_path: Path) -> None:
+    file = tmp_path / "streets.csv"
+    file.write_text(f"{first}\nid;text\n1;Leeds, York\n2;x;y\n")
+    corpus = read_csv(file, labels=[], on_error="skip")
+    [document] = corpus
+    assert (document.text, document.carried) == ("Leeds, York", {"id": "1"})
+    assert "line 4" in corpus.notes.skipped[0]

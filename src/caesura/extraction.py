@@ -14,6 +14,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from caesura.corpora.frames import array_of, series_of
 from caesura.documents import Document
 from caesura.documents.document import has_no_words
 from caesura.errors import InvalidInput, MissingPackage, counted
@@ -186,6 +187,7 @@ class Records(list[Record]):
         super().__init__(records)
         self.labels = list(labels)
         self.index: Any = None  # index of the pandas DataFrame that contains the texts
+        self.types: Mapping[str, Any] = {}  # types of the columns of the DataFrame
         self.text_column = "text"  # name of the texts' column, there and in tables
 
     def _repr_html_(self) -> str:
@@ -236,6 +238,8 @@ class Records(list[Record]):
     def to_pandas(self, details: bool = False, verbatim: bool = False) -> pandas.DataFrame:
         """Return a DataFrame with one row for each record; needs pandas.
 
+        Columns that a DataFrame or an Arrow table carried along keep their types.
+
         Parameters
         ----------
         details, verbatim
@@ -246,12 +250,16 @@ class Records(list[Record]):
         except ImportError:
             raise MissingPackage("pandas", "tables", "to_pandas") from None
         columns = self.columns(details, verbatim)
-        cells = {name: _series(pandas, cells) for name, cells in columns.items()}
-        fits = self.index is not None and len(self.index) == len(self)
-        return pandas.DataFrame(cells, index=self.index if fits else None)
+        types = self._types()
+        made = pandas.DataFrame({n: series_of(cells, types.get(n)) for n, cells in columns.items()})
+        if self.index is not None and len(self.index) == len(self):
+            made.index = self.index
+        return made
 
     def to_arrow(self, details: bool = False, verbatim: bool = False) -> pyarrow.Table:
         """Return an Arrow table with one row for each record; needs pyarrow.
+
+        Columns that a DataFrame or an Arrow table carried along keep their types.
 
         Parameters
         ----------
@@ -263,7 +271,13 @@ class Records(list[Record]):
         except ImportError:
             raise MissingPackage("pyarrow", "tables", "to_arrow") from None
         columns = self.columns(details, verbatim)
-        return pyarrow.table({name: _array(pyarrow, cells) for name, cells in columns.items()})
+        types = self._types()
+        return pyarrow.table({n: array_of(cells, types.get(n)) for n, cells in columns.items()})
+
+    def _types(self) -> dict[str, Any]:
+        """Return the types of carried columns, where they are known."""
+        carried = {name for record in self for name in record.carried}
+        return {name: kind for name, kind in self.types.items() if name in carried}
 
 
 def _cell(values: Sequence[Value], verbatim: bool) -> Any:
@@ -299,23 +313,6 @@ def unused(name: str, taken: Mapping[str, Any]) -> str:
         number += 1
         found = f"{name}_{number}"
     return found
-
-
-def _series(pandas: Any, cells: list[Any]) -> Any:
-    """Return a pandas array; integers stay integers where cells are missing."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    kind = "Int64" if kinds == {int} else "float64" if kinds == {float} else "object"
-    return pandas.array(cells, kind)
-
-
-def _array(pyarrow: Any, cells: list[Any]) -> Any:
-    """Return an Arrow array; of strings if cells are empty or of mixed types."""
-    if all(cell is None for cell in cells):
-        return pyarrow.array(cells, pyarrow.string())
-    try:
-        return pyarrow.array(cells)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
 
 
 @contextlib.contextmanager

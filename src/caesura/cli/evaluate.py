@@ -13,7 +13,8 @@ from caesura.cli import scoring
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import System, answered, gold_of, side_by_side
 from caesura.cli.model_files import OutsideBias, Trust, is_model
-from caesura.cli.output import Json, check_apart, check_output, emit, say, written
+from caesura.cli.output import Json, check_apart, emit, say, written
+from caesura.cli.prediction_formats import check_written
 from caesura.cli.prediction_output import as_written
 from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading
@@ -142,6 +143,8 @@ def evaluate(
     hush(showing.quiet)
     _check(showing)
     check_apart((showing.html,), (first, second, showing.train))
+    if showing.html is not None:
+        check_written(showing.html, "a page", ".html", ".htm")
     answers = _answers(first, second, showing, reading)
     gold, found, chances = answers.gold, answers.found, answers.chances
     if showing.only:
@@ -237,8 +240,6 @@ def _check(showing: Showing) -> None:
     if not 0 < showing.beta < math.inf:
         wrong = f"got {showing.beta:g}, expected a number above 0"
         raise typer.BadParameter(wrong, param_hint="--beta")
-    if showing.html is not None:
-        check_output(showing.html)
 
 
 def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None:

@@ -13,8 +13,9 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.model_settings import OWN, Choices, chosen, estimator
 from caesura.cli.neural_settings import NEURAL
-from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
+from caesura.cli.output import Json, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
+from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
 from caesura.cli.setting_files import files_of, naming_config
@@ -97,9 +98,9 @@ def learning_curve(
     """
     hush(curve.quiet)
     choices = chosen(settings, reading.tokeniser)
-    if curve.png is not None:
-        check_output(curve.png)
     check_apart((curve.png,), (train, curve.test, *files_of(settings, choices)))
+    if curve.png is not None:
+        check_written(curve.png, "a picture", ".png", ".pdf", ".svg")
     kinds = _kinds(curve.models, choices)
     tokens = Tokens(reading, choices)
     documents = tokens.read(train, reading)

@@ -355,7 +355,13 @@ def _report(done: Loaded, json: bool) -> None:
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
-        warn(f"skipped {counted(done.skipped, 'record')} that cannot be read")
+        warn(f"skipped {counted(done.skipped, 'record')} that cannot be read, for example:")
+        for reason in done.reasons:
+            warn(f"  {reason}")
+    if done.damaged is not None:
+        if done.damaged not in done.reasons:
+            warn(f"  {done.damaged}")
+        warn("the rest of the input could not be read; repair it, and load it again")
     if done.repeated:
         warn(
             f"{done.repeated:,} records have the id and the text of an earlier one, and were not "

@@ -239,6 +239,9 @@ def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
     name = os.fspath(path)
     if name == "-":
         return
+    if name.lower().endswith(".json"):
+        wrong = "got a name that ends in .json, but several objects are JSON lines"
+        raise InvalidInput(f"{name}: {wrong}; give a name that ends in .jsonl")
     if os.path.isdir(name) and not folder:
         raise InvalidInput(f"{name}: is a folder; give the name of a file to write")
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from caesura.cli.output import check_output
 from caesura.cli.reading import base_name
 from caesura.corpora.columns import Columns
+from caesura.corpora.files import unpacked_suffix
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.normalisers import Normaliser
 from caesura.segments import Segment
 
-__all__ = ["FORMS", "TABLES", "Answer", "Style", "beside", "check_form", "form_of"]
+__all__ = ["FORMS", "TABLES", "Answer", "Style", "beside", "check_form", "check_written", "form_of"]
 
 FORMS = ("jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html")
 TABLES = ("csv", "tsv", "parquet", "xlsx")
 SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **dict.fromkeys((".conll", ".iob", ".bio", ".cols"), "conll"),
     ".csv": "csv",
     ".tsv": "tsv",
@@ -27,6 +30,7 @@ SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
     ".txt": "text",
 }
+OTHERS = (".json", ".model", ".pdf", ".png", ".svg", ".toml")  # of files with other content
 
 
 class Answer(NamedTuple):
@@ -77,8 +81,8 @@ def form_of(path: str, default: str) -> str:
     >>> form_of("new.pdf", "jsonl")
     Traceback (most recent call last):
     caesura.errors.InvalidInput: new.pdf: got a name that ends in .pdf, expected .jsonl, .ndjson,
-    .json, .conll, .iob, .bio, .cols, .csv, .tsv, .parquet, .pq, .xlsx, .html, .htm or .txt; give
-    another name, or set the format with --to
+    .conll, .iob, .bio, .cols, .csv, .tsv, .parquet, .pq, .xlsx, .html, .htm or .txt; give another
+    name, or set the format with --to
     """
     suffix = base_name(path).suffix.lower()
     if path == "-" or not suffix:
@@ -90,6 +94,25 @@ def form_of(path: str, default: str) -> str:
             "another name, or set the format with --to"
         )
     return SUFFIXES[suffix]
+
+
+def check_written(path: str | os.PathLike[str], what: str, *own: str) -> None:
+    """Raise if an output cannot be written, or has the name of another format.
+
+    Examples
+    --------
+    >>> check_written("new.csv", "a model", ".model")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: new.csv: got a name that ends in .csv for a model, expected one
+    that ends in .model; give another name
+    """
+    suffix = unpacked_suffix(path)
+    if suffix not in own and suffix in (*SUFFIXES, *OTHERS):
+        raise InvalidInput(
+            f"{os.fspath(path)}: got a name that ends in {suffix} for {what}, expected one that "
+            f"ends in {own[0]}; give another name"
+        )
+    check_output(path)
 
 
 def check_form(path: str, form: str) -> None:

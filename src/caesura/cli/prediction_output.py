@@ -97,7 +97,7 @@ def record(answer: Answer) -> dict[str, Any]:
     if document.offsets is not None:
         found["offsets"] = document.offsets
     found["segments"] = answer.segments
-    found |= document.columns
+    found |= {n: v for n, v in document.columns.items() if n not in document.carried}
     if document.attributes is not None:
         found["attributes"] = document.attributes
     if document.dense is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -22,7 +23,7 @@ from caesura.corpora.sinks import table_form
 from caesura.corpora.tables import write_table
 from caesura.documents import Document
 from caesura.documents.tokeniser_fitting import level_of
-from caesura.errors import counted
+from caesura.errors import InvalidInput, counted
 
 __all__ = ["split"]
 
@@ -73,7 +74,7 @@ def split(
     parts = divided(documents, weights, seed)
     with Together():
         for output, part in zip(outputs, parts, strict=True):
-            with written(output):
+            with written(output), _naming_output():
                 _write(output, part, corpus.columns, _form(output, documents))
     if json:
         files = {path: len(part) for path, part in zip(outputs, parts, strict=True)}
@@ -83,6 +84,17 @@ def split(
         note(f"{counted(len(part), 'sequence')}: {output}")
         if not part:
             warn(f"{output}: got no sequences; give {input} more of them, or another --shares")
+
+
+@contextlib.contextmanager
+def _naming_output() -> Iterator[None]:
+    """Name the output in errors about its format, which no option sets."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.remedy != corpora.OTHER_FORMAT:
+            raise
+        raise error.changed(argument="OUT", remedy="give another name") from None
 
 
 def divided(

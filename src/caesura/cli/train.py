@@ -17,7 +17,8 @@ from caesura.cli.command import command
 from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
 from caesura.cli.model_settings import Choices, chosen, estimator
-from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
+from caesura.cli.output import Json, check_apart, note, say, warn, written
+from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.review_file import is_review, used_rows
@@ -108,10 +109,10 @@ def train(
     checkpoint, from which --resume continues.
     """
     hush(run.quiet)
-    check_output(output)
     choices = chosen(settings, reading.tokeniser)
     others = (dev, run.calibrate, run.warm_start, *files_of(settings, choices))
     check_apart((output, _place(output, run)), (*train, *(also or ()), *others))
+    check_written(output, "a model", ".model")
     with naming_config(settings):
         model = _model(choices, run)
     if known:

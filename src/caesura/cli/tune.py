@@ -17,7 +17,6 @@ from caesura.cli.model_settings import Choices, chosen, estimator, kind_of
 from caesura.cli.output import (
     Json,
     check_apart,
-    check_output,
     emit,
     note,
     say,
@@ -25,6 +24,7 @@ from caesura.cli.output import (
     warn,
     written,
 )
+from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming
 from caesura.cli.search_space import candidates, parse, toml
@@ -126,8 +126,8 @@ def tune(
         with naming_config(settings, one):
             estimator(base | one)  # reports invalid settings at once
     if search.output is not None:
-        check_output(search.output)
         check_apart((search.output,), (train, *files_of(settings, base)))
+        check_written(search.output, "settings", ".toml")
     tokens = Tokens(reading, base)
     documents = tokens.read(train, reading)
     tokens.settle(base)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from caesura.corpora.headers import checked_names, looks_like_cells
 from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
@@ -36,6 +36,7 @@ __all__ = [
 TEXT = "text"
 BETWEEN = " | "
 NAME_TEXT = "name it with text='...'"  # remedies in errors
+GIVE_HEADER = f"write a header, or if the name of the text is right, {NAME_TEXT}"
 NAME_LABELS = "name the labels without this column, with labels=['...']"
 SAMPLE = 100  # rows from which the roles of columns are chosen
 _MOST_CELLS = 200_000  # maximum number of cells in the sample
@@ -87,29 +88,6 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + more
 
 
-def checked_names(names: Sequence[Any]) -> list[str]:
-    """Return unique column names, or raise; blank names are replaced.
-
-    Examples
-    --------
-    >>> checked_names(["", "text"])
-    ['column1', 'text']
-    """
-    strings = ["" if name is None else str(name) for name in names]
-    twice = [name for name, count in Counter(strings).items() if count > 1 and name.strip()]
-    if twice:
-        expected, remedy = "unique column names", "rename one of the columns"
-        raise InvalidInput(message("columns", twice[0], expected, remedy))
-    taken, out = set(strings), []
-    for i, name in enumerate(strings, 1):
-        if not name.strip():
-            name = f"column{i}"
-            while name in taken:
-                name += "_"
-        out.append(name)
-    return out
-
-
 def choose(
     names: Sequence[str],
     rows: Sequence[Row],
@@ -148,6 +126,9 @@ def choose(
     if text is False:
         return Columns(tuple(names), None, tuple(names if chosen is None else chosen))
     found, guessed = _text_column(names, sample, text, chosen)
+    if guessed and looks_like_cells(found, [row[place[found]] for row in sample.rows]):
+        expected = "the name of a column on the first line, and it looks like the cells below it"
+        raise InvalidInput(message("text", found, expected, GIVE_HEADER))
     if chosen is not None:
         if found in chosen:
             expected = "columns other than that of the text"
@@ -175,7 +156,7 @@ def needs_rows(names: Sequence[str], text: Choice, labels: Sequence[str] | None)
     """
     if labels is None and text is not False:
         return True
-    return text is None and TEXT not in names and len(names) > 1
+    return text is None and TEXT not in names
 
 
 def _named(name: str, place: Mapping[str, int], argument: str) -> str:

@@ -22,6 +22,7 @@ from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.spans import labelled, spans_of
 from caesura.documents import FIELDS, Document, Tokeniser, as_document
+from caesura.documents.conversion import carried_keys, token_columns
 from caesura.documents.document import with_columns
 from caesura.documents.spans import checked_spans
 from caesura.errors import InvalidInput, message
@@ -29,6 +30,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["read_jsonl", "write_jsonl"]
 
 RESERVED = {*FIELDS, "spans"}  # keys that are not columns
+RENAME = "rename the key if it means something else"
 OWN = {"text", "tokens", "attributes", "dense"}  # keys that hold a sequence
 
 
@@ -48,8 +50,8 @@ def read_jsonl(
     and ``spans``, which are [start, end, label] by characters (code points); ends are exclusive.
     ``known`` in place of segments holds the arguments of `Partial`: labels of a part of the tokens.
     There may be ``offsets`` (the span of each token in the text), ``attributes`` and ``dense`` as
-    in `Document`. Other keys with a list of one string or number for each token are columns, and
-    the rest are carried along: `Document.carried`.
+    in `Document`. Other keys with a list of one string or number for each token are columns. The
+    rest, and lists beside a text, are carried along unchanged: `Document.carried`.
 
     Parameters
     ----------
@@ -160,9 +162,8 @@ class _Keys(NamedTuple):
         if self.text not in record:
             listed = ", ".join(map(repr, list(record)[:12]))
             raise InvalidInput(message("text", self.text, f"one of {listed}", "pass one of them"))
-        fields = {*RESERVED, "columns"}
-        kept = {key: value for key, value in record.items() if key not in fields | {self.text}}
-        other = {f"{key} (input)": value for key, value in record.items() if key in fields}
+        kept = {key: one for key, one in record.items() if key not in {*RESERVED, self.text}}
+        other = {f"{key} (input)": value for key, value in record.items() if key in RESERVED}
         other.pop(f"{self.text} (input)", None)
         text = text_cell(record[self.text], self.text)
         return {"text": text, **kept, **(other if "spans" not in record else {})} | (
@@ -205,30 +206,22 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
     try:
         bare = as_document(given, tokeniser, "record")
     except InvalidInput as error:
-        raise InvalidInput(str(error).removeprefix("record.").removeprefix("record: ")) from None
+        text = str(error).removeprefix("record.").removeprefix("record: ")
+        meant = "" if ";" in text else f"; {RENAME}"
+        raise InvalidInput(text + meant) from None
     spans = record.get("spans")
     checked = None if spans is None else checked_spans(spans, bare)
-    if columns := _columns(record, len(bare)):
+    given = {key: value for key, value in record.items() if key not in RESERVED}
+    inner = given.get("columns")
+    inner = inner if isinstance(inner, dict) else {}
+    columns = token_columns({**given, **inner}, len(bare))
+    if inner and inner.keys() <= columns.keys():
+        del given["columns"]
+    if columns:
         bare = with_columns(bare, columns)
-    known = {*RESERVED, "columns", *columns}
-    carried = {key: value for key, value in record.items() if key not in known}
-    if carried:
+    if carried := carried_keys(given, columns, record.get("text") is not None):
         object.__setattr__(bare, "carried", carried)
     return bare if checked is None else labelled(bare, checked, tally)
-
-
-def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
-    """Return the lists with a string or number for each token, also those under "columns"."""
-    inner = record.get("columns")
-    given = {**record, **(inner if isinstance(inner, dict) else {})}
-    return {
-        key: [str(value) for value in values]
-        for key, values in given.items()
-        if key not in RESERVED
-        and isinstance(values, list)
-        and len(values) == count
-        and all(isinstance(value, str | int | float) for value in values)
-    }
 
 
 def write_jsonl(
@@ -280,6 +273,8 @@ def _record(document: Document) -> dict[str, Any]:
     record |= {"offsets": document.offsets, "segments": document.segments}
     record["known"] = None if document.known is None else document.known.plain()
     for name, values in document.columns.items():
+        if name in document.carried:
+            continue  # written as it was read
         if name in RESERVED:
             remedy = "rename the column"
             raise InvalidInput(message("columns", name, "a name that is not reserved", remedy))
@@ -293,7 +288,7 @@ def _record(document: Document) -> dict[str, Any]:
 def _with_carried(record: dict[str, Any], document: Document) -> dict[str, Any]:
     """Return the present fields of a record with those carried along by its document."""
     found = {key: value for key, value in record.items() if value is not None}
-    return {**found, **renamed(document.carried, {*RESERVED, "columns", *found})}
+    return {**found, **renamed(document.carried, {*RESERVED, *found})}
 
 
 def _text_record(document: Document) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Protocol
 
 from caesura.corpora.files import Source, unpacked_suffix
 from caesura.errors import InvalidInput, message
 
-__all__ = ["LOOKED", "PASS_SEPARATOR", "check_separator", "found_separator"]
+__all__ = ["LOOKED", "PASS_SEPARATOR", "check_separator", "declared_separator", "found_separator"]
 
 _SEPARATORS = ",;\t|"
+_DECLARED = re.compile(r"(\"?)sep=([^\"\r\n])\1[\r\n]*", re.IGNORECASE)
 LOOKED = 20  # rows that are read to find the separator
 _IN_NAMES = " \xa0_-.()[]/'\""  # characters that are common in the name of a single column
 PASS_SEPARATOR = "pass separator="  # beginning of a remedy
@@ -20,9 +22,22 @@ class Lines(Protocol):
     """The lines of a table."""
 
     first: str
+    declared: str | None
 
     def beginning(self) -> list[str]:
         """Return the first lines without consuming them."""
+
+
+def declared_separator(line: str) -> str | None:
+    """Return the separator that a first line declares for Excel; None for any other line.
+
+    Examples
+    --------
+    >>> declared_separator("sep=;"), declared_separator("id;text")
+    (';', None)
+    """
+    found = _DECLARED.fullmatch(line)
+    return found[2] if found else None
 
 
 def check_separator(separator: object) -> None:
@@ -35,6 +50,8 @@ def check_separator(separator: object) -> None:
 
 def found_separator(source: Source, lines: Lines) -> str:
     """Detect the separator from the first lines."""
+    if lines.declared is not None:
+        return lines.declared
     if unpacked_suffix(source.path) == ".tsv":
         return "\t"
     splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]

@@ -28,7 +28,12 @@ from caesura.corpora.columns import (
 )
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, unpacked_suffix
-from caesura.corpora.separators import LOOKED, check_separator, found_separator
+from caesura.corpora.separators import (
+    LOOKED,
+    check_separator,
+    declared_separator,
+    found_separator,
+)
 from caesura.corpora.sinks import writing_table
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
@@ -75,7 +80,8 @@ def read_csv(
         The label columns. By default those whose cells occur in the text, in half of the
         first hundred rows or more; cells without letters in four fifths of them.
     separator : str, optional
-        The cell separator; by default a comma, semicolon, tab or bar, as detected.
+        The cell separator; by default a comma, semicolon, tab or bar, as detected or as
+        declared for Excel by a first line such as ``sep=;``, which is skipped.
     tokeniser : Tokeniser, str or dict
         How a text is split into tokens.
     align : {"strict", "expand", "contract"}
@@ -203,13 +209,22 @@ def _check_rows(
 class _Lines:
     """Lines for the CSV parser, which continues after errors."""
 
+    declared: str | None
+
     def __init__(self, source: Source) -> None:
         lines = source.lines(ends=True)
-        begin = list(itertools.islice(lines, 1))
-        self.first = "".join(line for _, line in begin if isinstance(line, str))
-        self._more = lines
+        self._more, self.number, self.declared = lines, 0, None
+        begin = self._begin()
+        if (declared := declared_separator(self.first)) is not None:
+            self.number, self.declared = 1, declared
+            begin = self._begin()
         self.lines = itertools.chain(begin, lines)
-        self.number = 0
+
+    def _begin(self) -> list[tuple[int, str | InvalidInput]]:
+        """Read a line, which is the first one of the table."""
+        begin = list(itertools.islice(self._more, 1))
+        self.first = "".join(line for _, line in begin if isinstance(line, str))
+        return begin
 
     def beginning(self) -> list[str]:
         """Return the first lines without consuming them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,9 @@ def as_document(
         DataFrame of pandas or polars or a table of Arrow with nothing but numbers; a sparse array
         of SciPy, whose columns are attributes named by their numbers; or a dict
         of some of tokens, text, offsets, columns, attributes, dense, segments, and spans, which are
-        [start, end, label] by the characters of the text. Other keys with a list are columns, too,
-        and the rest (an id, a price) is carried along. Where there are no words, the tokens are
-        empty strings.
+        [start, end, label] by the characters of the text. Other keys with a list of one string
+        or number for each token are columns, too. The rest (an id, a price) and the lists beside
+        a text are carried along. Where there are no words, the tokens are empty strings.
     tokeniser : Tokeniser, str or dict
         The tokeniser of texts.
     name : str
@@ -118,18 +118,13 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
         raise InvalidInput(message(name, x, "a dict with strings as keys", "rename its keys"))
     given = {key: x[key] for key in FIELDS if x.get(key) is not None}
     rest = {key: x[key] for key in x if key not in (*FIELDS, "columns", "spans")}
-    given["columns"] = {key: some for key, some in rest.items() if _is_list(some)}
-    given["carried"] = {key: one for key, one in rest.items() if not _is_list(one)}
-    if x.get("columns") is not None:
-        more = _mapping(f"{name}.columns", x["columns"])
-        if twice := sorted(given["columns"].keys() & more.keys()):
-            expected, remedy = "each column once", "leave one of the two out"
-            raise InvalidInput(message(f"{name}.columns", twice, expected, remedy))
-        given["columns"] |= more
+    rest = {key: list(one) if _is_list(one) else one for key, one in rest.items()}
+    more = {} if x.get("columns") is None else _mapping(f"{name}.columns", x["columns"])
     text = given.get("text")
     if "tokens" in given:
+        given["tokens"] = checked_strings(f"{name}.tokens", given["tokens"])
         if isinstance(text, str) and "offsets" not in given:
-            given["offsets"] = align(text, _named(name, tokens=given["tokens"]).tokens)
+            given["offsets"] = align(text, given["tokens"])
     elif isinstance(text, str) and "offsets" not in given:
         given["offsets"] = tokeniser.spans(text)
         given["tokens"] = tuple(text[start:end] for start, end in given["offsets"])
@@ -140,7 +135,10 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
             expected = "a dict with tokens, text (without offsets), attributes or dense"
             remedy = "pass one of them, or put a single sequence into a list: [x]"
             raise InvalidInput(message(name, x, expected, remedy))
-        return document_without_words(_named(name, tokens=_no_words(counts[0]), **given))
+        given["tokens"] = _no_words(counts[0])
+        given |= _columns_and_carried(x, rest, more, counts[0], name)
+        return document_without_words(_named(name, **given))
+    given |= _columns_and_carried(x, rest, more, len(given["tokens"]), name)
     if x.get("spans") is None:
         return _named(name, **given)
     if "segments" in given:
@@ -148,9 +146,70 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     return _with_spans(_named(name, **given), x["spans"], name)
 
 
+def _columns_and_carried(
+    x: Mapping[str, Any], rest: dict[str, Any], more: Mapping[str, Any], count: int, name: str
+) -> dict[str, Any]:
+    """Return the columns of a dict, and what it carries along."""
+    columns = token_columns(rest, count)
+    if twice := sorted(columns.keys() & more.keys()):
+        expected, remedy = "each column once", "leave one of the two out"
+        raise InvalidInput(message(f"{name}.columns", twice, expected, remedy))
+    carried = carried_keys(rest, columns, x.get("text") is not None)
+    if x.get("text") is None:  # a list with strings is meant as a column, an error if too short
+        wrong = [key for key in carried if key not in columns and _has_strings(carried[key])]
+        columns |= {key: carried.pop(key) for key in wrong}
+    return {"columns": {**columns, **more}, "carried": carried}
+
+
+def token_columns(given: Mapping[str, Any], count: int) -> dict[str, list[str]]:
+    """Return the lists with a string or number for each token, as strings.
+
+    Examples
+    --------
+    >>> token_columns({"pos": ["JJ", "NN"], "geo": [53.8, -1.5], "id": 7, "tags": ["a"]}, 2)
+    {'pos': ['JJ', 'NN'], 'geo': ['53.8', '-1.5']}
+    """
+    return {
+        key: [str(value) for value in values]
+        for key, values in given.items()
+        if isinstance(values, list)
+        and len(values) == count
+        and all(isinstance(value, str | int | float) for value in values)
+    }
+
+
+def carried_keys(
+    given: Mapping[str, Any], columns: Mapping[str, Any], has_text: bool
+) -> dict[str, Any]:
+    """Return what is carried along as given: all but annotations of given tokens.
+
+    Beside a text, a list may have as many items as the text has tokens by chance.
+
+    Examples
+    --------
+    >>> given = {"pos": ["JJ", "NN"], "geo": [53.8, -1.5], "id": 7}
+    >>> columns = token_columns(given, 2)
+    >>> carried_keys(given, columns, has_text=False)
+    {'geo': [53.8, -1.5], 'id': 7}
+    """
+    return {
+        key: value
+        for key, value in given.items()
+        if has_text or key not in columns or not _all_strings(value)
+    }
+
+
+def _all_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _has_strings(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(one, str) for one in value)
+
+
 def _is_list(value: object) -> bool:
     """Return whether a value may hold one item for each token."""
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set)
 
 
 def _with_spans(document: Document, spans: Any, name: str) -> Document:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from caesura import normalisers as known
 from caesura.corpora import from_frame
+from caesura.corpora.frames import column_types
 from caesura.documents import Document, Partial
 from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
@@ -146,6 +147,7 @@ class Extractor(Estimator):
         records = Records((), labels)
         if is_frame(texts):
             records.index = getattr(texts, "index", None)
+            records.types = column_types(texts)
             texts = from_frame(texts, text=text, tokeniser=self.tokeniser_)
             records.text_column = "text" if text is None else text
             _warn_of_labels(texts[:1], records.text_column, labels)

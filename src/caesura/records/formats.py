@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import orjson
 
 from caesura.corpora.columns import checked_names
-from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
-from caesura.corpora.kinds import Kind, arrow_kind
+from caesura.corpora.files import PACKED, Name, Source, name_of, unpacked_suffix
+from caesura.corpora.kinds import Kind, arrow_kind, arrow_type, converted, kind_of, settled, united
 from caesura.corpora.sheets import read_xlsx
 from caesura.corpora.tables import csv_rows
 from caesura.errors import InvalidInput, message
@@ -25,6 +28,7 @@ __all__ = [
     "arrow_records",
     "check_text_column",
     "checked",
+    "csv_names",
     "csv_records",
     "form_of",
 ]
@@ -46,9 +50,35 @@ def checked(records: Iterator[Any]) -> Iterator[Raw]:
 def arrow_of(source: Any) -> Any:
     """Return a DataFrame of pandas or polars, or an Arrow table, as an Arrow table."""
     pa = pyarrow_module("a DataFrame")
-    if type(source).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(source, preserve_index=False)
-    return pa.table(source)
+    library = type(source).__module__.partition(".")[0]
+    if library not in ("pandas", "polars"):
+        return pa.table(source)
+    names = list(source.columns)
+    if library == "pandas":
+        columns = [source.iloc[:, k] for k in range(len(names))]
+    else:
+        columns = source.get_columns()
+    return pa.table(list(map(_arrow_column, columns)), names=checked_names(names))
+
+
+def _arrow_column(series: Any) -> Any:
+    """Return a column as Arrow, by its Python values where Arrow has no type for it."""
+    import pyarrow as pa
+
+    own = series.to_arrow if hasattr(series, "to_arrow") else lambda: pa.Array.from_pandas(series)
+    with contextlib.suppress(pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        column = own()
+        if not isinstance(column.type, pa.BaseExtensionType) and str(series.dtype) != "Object":
+            return column
+    missing = series.isna() if hasattr(series, "isna") else series.is_null()
+    cells = zip(series.to_list(), missing.to_list(), strict=True)
+    values = [None if gone else _plain(cell) for cell, gone in cells]
+    kind = settled(reduce(united, map(kind_of, values), None))
+    return pa.array([converted(value, kind) for value in values], arrow_type(kind))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.number | np.bool_) else value
 
 
 def arrow_kinds(schema: Any, batches: Callable[[list[str]], Iterable[Any]]) -> dict[str, Kind]:
@@ -63,6 +93,7 @@ def arrow_kinds(schema: Any, batches: Callable[[list[str]], Iterable[Any]]) -> d
     batches : callable
         Returns the batches of some columns.
     """
+    checked_names(schema.names)
     kinds = {field.name: arrow_kind(field.type) for field in schema}
     fine = [field.name for field in schema if getattr(field.type, "unit", "") == "ns"]
     fine = [name for name in fine if kinds[name] != "text"]
@@ -121,8 +152,10 @@ def form_of(path: Name) -> str:
 
 
 def line_count(path: Name) -> int | None:
-    """Return the number of lines of an uncompressed file, about the number of records."""
+    """Return the number of lines, about that of records; None for pipes and compressed files."""
     if path == "-" or not os.path.isfile(path):
+        return None
+    if os.path.splitext(path)[1].lower() in PACKED:
         return None
     with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
@@ -171,15 +204,27 @@ def csv_records(source: Source, separator: str | None = None) -> Iterator[Raw]:
         if isinstance(row, InvalidInput):
             yield row
         elif names is None:
-            try:
-                names = checked_names(row)
-            except InvalidInput as error:
-                raise source.error(number, error) from None
+            names = _header(source, number, row)
         elif len(row) != len(names):
             problem = f"got {len(row)} cells, expected {len(names)}, as in the first line"
             yield source.error(number, problem)
         else:
             yield dict(zip(names, row, strict=True))
+
+
+def csv_names(source: Source, separator: str | None = None) -> list[str]:
+    """Return the names of the columns of a table; none if it is empty."""
+    for number, row in csv_rows(source, separator):
+        if not isinstance(row, InvalidInput):
+            return _header(source, number, row)
+    return []
+
+
+def _header(source: Source, number: int, row: Sequence[Any]) -> list[str]:
+    try:
+        return checked_names(row)
+    except InvalidInput as error:
+        raise source.error(number, error) from None
 
 
 def xlsx_records(path: Name, text: str | None) -> Iterator[Raw]:

@@ -19,6 +19,7 @@ from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
 from caesura.corpora.kinds import Kind, converted, kind_of, settled, united
 from caesura.corpora.separators import check_separator
+from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
     Raw,
@@ -27,6 +28,7 @@ from caesura.records.formats import (
     arrow_records,
     check_text_column,
     checked,
+    csv_names,
     csv_records,
     form_of,
     json_records,
@@ -141,11 +143,14 @@ class Input:
         if isinstance(one, str):
             return Entry(str(number), one, {})
         place = f"{self.name}, record {number}"
-        text = one.get(self.text or "")
-        if text is None:
-            text = ""
+        column = self.text or "text"
+        if column not in one:
+            expected = f"the column of the text: {column}"
+            remedy = "name it alike in every record, and write null for no text"
+            raise InvalidInput(message(place, list(one), expected, remedy))
+        text = "" if one[column] is None else one[column]
         if not isinstance(text, str):
-            raise InvalidInput(f"{place}: got {text!r} in column {self.text!r}, expected a text")
+            raise InvalidInput(f"{place}: got {text!r} in column {column!r}, expected a text")
         key: Any = number
         if self.reading.id is not None:
             key = one.get(self.reading.id)
@@ -208,7 +213,7 @@ def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, 
     try:
         chosen = choose(names, rows, reading.text, [])
     except InvalidInput as error:
-        remedy = "pass text_column='...'" if error.remedy == NAME_TEXT else error.remedy
+        remedy = (error.remedy or "").replace(NAME_TEXT, "pass text_column='...'")
         place = "text_column" if error.argument == "text" else error.argument
         raise error.changed(argument=f"{name}: {place}", remedy=remedy) from None
     return chosen.text, chosen.guessed
@@ -245,6 +250,10 @@ def input_of(source: Any, reading: Reading) -> Input:
     name = reading.name or MEMORY
     if type(source).__name__ == "LazyFrame":  # Polars
         source = source.collect()
+    if type(source).__name__ == "Series":  # of pandas or Polars
+        source = source.to_list()
+    if hasattr(source, "to_pylist") and not is_frame(source):  # an array of Arrow
+        source = source.to_pylist()
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = arrow_of(source)
         kinds = arrow_kinds(table.schema, lambda names: table.select(names).to_batches())
@@ -302,8 +311,7 @@ def file_records(path: Name, form: str, reading: Reading) -> Found:
     read = readers[form]
     kinds: dict[str, Kind] | None = None
     if form == "csv":
-        first = next((one for one in read(source) if isinstance(one, Mapping)), {})
-        kinds = dict.fromkeys(first, "text")
+        kinds = dict.fromkeys(csv_names(source, reading.separator), "text")
     return lambda: read(source), line_count(path), kinds
 
 

@@ -59,6 +59,8 @@ class Loaded(NamedTuple):
     flagged: int = 0  # stored rows whose review flag changed with the threshold
     repeated: int = 0  # strings with the id and the text of an earlier record
     renamed_columns: dict[str, str] = {}  # input column -> stored name, likewise  # noqa: RUF012
+    reasons: tuple[str, ...] = ()  # why the first records were skipped, with their lines
+    damaged: str | None = None  # why the rest of the input could not be read
 
 
 def load(
@@ -224,6 +226,8 @@ def load(
         run.flagged,
         run.repeated,
         layout.renamed_columns,
+        tuple(map(str, given.skipped)),
+        given.damaged,
     )
 
 
