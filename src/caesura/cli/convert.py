@@ -12,13 +12,13 @@ from caesura import corpora
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, read, report_notes
+from caesura.cli.reading import Reading, base_name, read, report_notes
 from caesura.corpora import detect
 from caesura.corpora.reading_progress import metered
 from caesura.documents import Document
 from caesura.errors import counted
 
-__all__ = ["convert"]
+__all__ = ["convert", "kept_format"]
 
 CARRYING = ("csv", "parquet", "xlsx")  # formats that can hold other columns
 
@@ -71,8 +71,7 @@ def convert(
     options: dict[str, Any] = {"scheme": scheme, "form": form}
     check_output(output, folder=True)
     corpus = read(input, reading)
-    if to is None and corpus.format in CARRYING and output.lower().endswith(".tsv"):
-        to = "csv"  # a table remains a table
+    to = to or kept_format(output, corpus.format)
     given = {name: value for name, value in options.items() if value is not None}
     carried: dict[str, None] = {}
     partial = 0
@@ -110,3 +109,19 @@ def convert(
         )
     elif output != "-":
         note(f"{counted(count, 'sequence')}: {output}")
+
+
+def kept_format(output: str, format: str) -> str | None:
+    """Return the format of an input if it remains that of an output whose name allows several.
+
+    Examples
+    --------
+    >>> kept_format("new.tsv", "xlsx"), kept_format("new.txt.gz", "conll")
+    ('csv', 'conll')
+    >>> kept_format("new.txt", "jsonl") is None
+    True
+    """
+    suffix = base_name(output).suffix.lower()
+    if suffix == ".tsv" and format in CARRYING:
+        return "csv"
+    return "conll" if suffix == ".txt" and format == "conll" else None

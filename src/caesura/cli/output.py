@@ -365,7 +365,7 @@ def near_file(path: str | os.PathLike[str]) -> str:
 
 def _with_options(error: CaesuraError) -> CaesuraError:
     """Return the error with option names in place of argument names."""
-    from caesura.corpora import OTHER_FORMAT
+    from caesura.corpora import NAME_WITH_LABELS, OTHER_FORMAT
     from caesura.corpora.files import OTHER_ENCODING
     from caesura.corpora.spans import OTHER_ALIGNMENT
     from caesura.segments.tags import READ_ILL_FORMED
@@ -375,6 +375,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
         OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
         READ_ILL_FORMED: REPAIR,
         OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),
+        NAME_WITH_LABELS: "name it .conll or .jsonl; caesura convert --to text writes the texts",
     }
     if error.argument in OPTIONS:
         error = error.changed(argument=OPTIONS[error.argument])

@@ -13,6 +13,7 @@ import typer
 
 from caesura import corpora
 from caesura.cli.command import command
+from caesura.cli.convert import kept_format
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.prediction_tables import separator_of
 from caesura.cli.progress import Quiet, hush, listed
@@ -75,7 +76,7 @@ def split(
     with Together():
         for output, part in zip(outputs, parts, strict=True):
             with written(output), _naming_output():
-                _write(output, part, corpus.columns, _form(output, documents))
+                _write(output, part, corpus, _form(output, documents))
     if json:
         files = {path: len(part) for path, part in zip(outputs, parts, strict=True)}
         emit({"sequences": len(documents), "skipped": skipped, "files": files})
@@ -128,13 +129,13 @@ def divided(
 def _write(
     output: str,
     part: Sequence[Document],
-    columns: corpora.Columns | None,
+    corpus: corpora.Corpus,
     options: dict[str, str],
 ) -> None:
     """Write a part; from table to table with the same columns in the same order."""
-    form = table_form(output)
+    form, columns = table_form(output), corpus.columns
     if form is None or columns is None or columns.text is None or columns.more:
-        corpora.write(output, part, **options)
+        corpora.write(output, part, kept_format(output, corpus.format), **options)
         return
     separator = separator_of(columns, form)
     write_table(output, form, part, columns.text, columns.labels, separator, columns.names)

@@ -8,7 +8,7 @@ output.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from caesura.corpora.columns import Columns
@@ -81,7 +81,8 @@ _FORMATS = {
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
 """The names of the formats."""
 _NAMES = f"{', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
-OTHER_FORMAT = f"pass format={_NAMES}"  # remedy in errors
+OTHER_FORMAT = f"pass format={_NAMES}"  # remedies in errors
+NAME_WITH_LABELS = "name it .conll or .jsonl, or pass format='text' for the texts alone"
 
 
 def read(
@@ -151,7 +152,8 @@ def write(
     """Write documents in the format given by the file name; the inverse of `read`.
 
     A .tsv file gets columns, unless the format is ``csv``; a .txt file gets text, and a folder
-    brat's files. The options are those of the writer of the format, as `write_conll`.
+    brat's files. Text has no labels: labelled documents are refused, unless the format is ``text``.
+    The options are those of the writer of the format, as `write_conll`.
 
     Examples
     --------
@@ -164,7 +166,18 @@ def write(
     """
     name = _known(format) if format is not None else _by_name(path)
     _check_options(_FORMATS[name].write, options)
+    if name == "text" and format is None:
+        documents = _unlabelled(path, documents)
     return _FORMATS[name].write(path, documents, **options)
+
+
+def _unlabelled(path: Name, documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield documents; raise for one with labels, which its text would lose."""
+    for document in documents:
+        if getattr(document, "segments", None) or getattr(document, "known", None) is not None:
+            expected = "the name of a format with labels, as the sequences have some"
+            raise InvalidInput(message("path", os.fspath(path), expected, NAME_WITH_LABELS))
+        yield document
 
 
 def _known(name: str) -> str:
