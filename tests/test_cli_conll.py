@@ -1,5 +1,6 @@
 """CoNLL files on the command line: those named .txt, and those with more columns."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,52 @@ def test_labels_are_not_written_to_text_files(folder: Path, tmp_path: Path) -> N
     assert [*tmp_path.iterdir()] == [lines]
     good("convert", lines, out, "--to", "text")
     assert len(out.read_text().splitlines()) == 40
+
+
+# -- text files with columns ---------------------------------------------------------------------
+
+
+def test_segment_reads_columns_as_train_does(folder: Path, tmp_path: Path) -> None:
+    model, test, out = folder / "model", folder / "test.txt", tmp_path / "out.jsonl"
+    (tmp_path / "test.conll").write_text(test.read_text())
+    good("segment", model, tmp_path / "test.conll", "-o", out)
+    expected = out.read_text()
+    ran = good("segment", model, test, "-o", out, "-q")
+    assert "is read as conll" in ran.err
+    assert out.read_text() == expected
+    assert good("segment", model, "-", "--to", "jsonl", stdin=test.read_text()).out == expected
+    named = good("segment", model, test, "--columns", "token,_,tag", "--to", "jsonl").out
+    assert [one["tokens"] for one in map(json.loads, named.splitlines())] == [
+        one["tokens"] for one in map(json.loads, expected.splitlines())
+    ]
+    good("segment", model, test, "-o", out, "--format", "text")
+    assert len(out.read_text().splitlines()) == len(test.read_text().splitlines())
+
+
+def test_columns_may_be_without_tags(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new.txt"
+    path.write_text("12 N\nMill W\nRoad W\n")
+    for arguments in ([path], ["-"]):
+        options = ["--columns", "token,kind", "--to", "jsonl"]
+        out = good("segment", folder / "model", *arguments, *options, stdin=path.read_text()).out
+        assert json.loads(out)["tokens"] == ["12", "Mill", "Road"]
+
+
+def test_load_refuses_columns(folder: Path, tmp_path: Path) -> None:
+    into = tmp_path / "a.db"
+    said = bad("load", folder / "model", folder / "test.txt", "--into", into)
+    assert "not CoNLL columns" in said
+    assert "pass --format text if each line is a text" in said
+    assert not into.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["Vitamin A\nVitamin B-12\n", "Hepatitis B-virus\n", "Plan B\n\nPlan C\n", "B-2 O\n"]
+)
+def test_texts_that_resemble_columns_are_texts(folder: Path, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "new.txt"
+    path.write_text(text)
+    for arguments in ([path], ["-"]):
+        ran = good("segment", folder / "model", *arguments, "--to", "jsonl", stdin=text)
+        assert "conll" not in ran.err
+        assert [json.loads(line)["text"] for line in ran.out.splitlines()] == text.splitlines()

@@ -35,6 +35,7 @@ ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "sourc
 REMEDIES = {  # advice of the library -> the same for options
     "replace=True": "--replace",
     "format='text' or 'csv'": "--format text or csv",
+    "pass format='text' if": "pass --format text if",
     "pass table='records'": "pass --table records",
     "pass text_column='...'": "pass --text-column",
     "text_column: got": "--text-column: got",

@@ -17,7 +17,7 @@ import typer
 from caesura import corpora
 from caesura.cli.output import REPAIR, note, warn
 from caesura.cli.progress import listed
-from caesura.cli.stdin_format import piped_format
+from caesura.cli.stdin_format import format_of_texts
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, counted
@@ -40,8 +40,6 @@ PANEL = "Reading"
 SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item per sequence
 TOKENISERS = ("words", "parts", "characters", "whitespace")
 PACKED = (".gz", ".bz2", ".xz")
-
-
 _option = functools.partial(typer.Option, rich_help_panel=PANEL)
 
 
@@ -172,10 +170,7 @@ def options_of(
 ) -> dict[str, Any]:
     """Return the arguments of `corpora.read` for a file; the parameters are those of `read`."""
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
-    form = reading.format or (format if _unknown(name) else None)
-    if name == "-" and reading.format is None and format == "text":
-        asked = (reading.text_column, reading.labels, reading.delimiter)
-        form = piped_format(any(one is not None for one in asked))
+    form = reading.format or _assumed(name, reading, format)
     options = _of_columns(name, form, reading)
     if reading.encoding is not None:
         options["encoding"] = reading.encoding
@@ -256,9 +251,15 @@ def conlleval_options(path: str, reading: Reading) -> dict[str, Any]:
     return options | _of_columns(path, "conll", reading) | _of_tables(path, "conll", reading, None)
 
 
-def _unknown(name: str) -> bool:
-    """Return whether the format cannot be derived from the file name."""
-    return name == "-" or base_name(name).suffix == ".txt"
+def _assumed(name: str, reading: Reading, format: str | None) -> str | None:
+    """Return the format of a file whose name does not tell; None if `detect` finds it."""
+    if name != "-" and base_name(name).suffix != ".txt":
+        return None
+    of_conll = reading.columns is not None or reading.tag_scheme is not None
+    if of_conll and corpora.detect(name) in ("text", "conll"):
+        return "conll"
+    asked = (reading.text_column, reading.labels, reading.delimiter) != (None, None, None)
+    return format_of_texts(name, asked) if format == "text" else format
 
 
 def base_name(name: str | Path) -> Path:

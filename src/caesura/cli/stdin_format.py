@@ -1,11 +1,11 @@
-"""Detection of the format of the standard input, for texts or tables."""
+"""Detection of the format of inputs that may be texts, tables or CoNLL columns."""
 
 from __future__ import annotations
 
 from caesura.cli.output import note, warn
-from caesura.corpora.detection import piped
+from caesura.corpora.detection import is_tagged, piped
 
-__all__ = ["piped_format"]
+__all__ = ["format_of_texts", "piped_format"]
 
 
 def piped_format(columns: bool) -> str:
@@ -27,3 +27,13 @@ def piped_format(columns: bool) -> str:
             "columns of a table, pass --format csv"
         )
     return found.form
+
+
+def format_of_texts(name: str, columns: bool) -> str:
+    """Return the format of the standard input or a .txt file, and print it if it is not text."""
+    if name == "-":
+        return piped_format(columns)
+    if not is_tagged(name):
+        return "text"
+    note(f"{name} is read as conll, tokens with tags; pass --format text if each line is a text")
+    return "conll"

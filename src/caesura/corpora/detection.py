@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from caesura.corpora.files import Name, beginning, unpacked_suffix
 
-__all__ = ["SUFFIXES", "Piped", "detect", "piped"]
+__all__ = ["SUFFIXES", "Piped", "detect", "is_tagged", "piped"]
 
 SUFFIXES = {
     ".conll": "conll",
@@ -72,10 +72,26 @@ def detect(path: Name) -> str:
     return found
 
 
+def is_tagged(path: Name) -> bool:
+    r"""Return whether a file clearly has columns of tokens and tags, although its name says text.
+
+    Stricter than `detect`: texts such as ``Vitamin A`` and ``Vitamin B-12`` may look like columns.
+    There must be a tag with a label, and either ``O`` or a segment of two tokens.
+
+    Examples
+    --------
+    >>> _is_tagged("Ann B-PER\nLee I-PER\n"), _is_tagged("Vitamin A\nVitamin B-12\n")
+    (True, False)
+    """
+    if path == "-" or not os.path.isfile(path):
+        return False
+    return _is_tagged(beginning(path).decode("utf-8", "replace").removeprefix("\ufeff"))
+
+
 class Piped(NamedTuple):
     """The detected kind of the standard input."""
 
-    form: str  # csv, jsonl, parquet, xlsx, or text with one text per line
+    form: str  # csv, jsonl, conll, parquet, xlsx, or text with one text per line
     doubtful: bool  # whether what looks like text may be a table
 
 
@@ -95,7 +111,9 @@ def piped(columns: bool = False) -> Piped:
     if found in ("csv", "jsonl", "parquet", "xlsx"):
         return Piped(found, False)
     text = content.decode("utf-8", "replace").removeprefix("\ufeff")
-    return Piped("csv", False) if columns else Piped("text", _may_be_table(text))
+    if columns:
+        return Piped("csv", False)
+    return Piped("conll", False) if _is_tagged(text) else Piped("text", _may_be_table(text))
 
 
 def _may_be_table(text: str) -> bool:
@@ -183,8 +201,23 @@ def _is_columns(text: str) -> bool:
     """Return whether lines have columns, the last of which holds tags."""
     if _COLUMNS.search(text):
         return True
-    lines = text.split("\n")[:-1][:2000] or text.split("\n")
-    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    rows = _fields(text)
     if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
         return False
     return all(_TAG.fullmatch(row[-1]) for row in rows)
+
+
+def _is_tagged(text: str) -> bool:
+    """Return whether lines have columns, the last of which can be nothing but tags."""
+    if not _is_columns(text):
+        return False
+    tags = {row[-1] for row in _fields(text)}
+    labels = {tag[2:] for tag in tags if tag[1:2] == "-"}
+    longer = any({f"B-{label}", f"{c}-{label}"} <= tags for label in labels for c in "IEMLC")
+    return _COLUMNS.search(text) is not None or longer or (bool(labels) and "O" in tags)
+
+
+def _fields(text: str) -> list[list[str]]:
+    """Return the fields of the first complete lines that are neither empty nor comments."""
+    lines = text.split("\n")[:-1][:2000] or text.split("\n")
+    return [line.split() for line in lines if line.strip() and not line.startswith("#")]

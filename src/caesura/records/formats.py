@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 
 from caesura.corpora.columns import checked_names
+from caesura.corpora.detection import is_tagged
 from caesura.corpora.files import PACKED, Name, Source, name_of, unpacked_suffix
 from caesura.corpora.kinds import Kind, arrow_kind, arrow_type, converted, kind_of, settled, united
 from caesura.corpora.sheets import read_xlsx
@@ -145,6 +146,10 @@ def form_of(path: Name) -> str:
         **dict.fromkeys((".txt", ""), "text"),
         ".xlsx": "xlsx",
     }
+    if names.get(suffix) == "text" and is_tagged(path):
+        expected = "texts or a table, not CoNLL columns of tokens and tags"
+        remedy = "pass format='text' if each line is a text"
+        raise InvalidInput(message("source", name_of(path), expected, remedy))
     if suffix in names:
         return names[suffix]
     expected = "a name that ends in .txt, .csv, .tsv, .jsonl, .parquet or .xlsx"
