@@ -110,3 +110,16 @@ def test_texts_that_resemble_columns_are_texts(folder: Path, tmp_path: Path, tex
         ran = good("segment", folder / "model", *arguments, "--to", "jsonl", stdin=text)
         assert "conll" not in ran.err
         assert [json.loads(line)["text"] for line in ran.out.splitlines()] == text.splitlines()
+
+
+# -- more columns --------------------------------------------------------------------------------
+
+
+def test_train_warns_of_columns_that_it_does_not_use(folder: Path, tmp_path: Path) -> None:
+    train = folder / "train.txt"
+    command = ["train", train, "-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    for options in ([], ["--columns", "token,kind,tag"], ["--preset", "ner"]):
+        ran = good(*command, *options)
+        assert "not used; call it pos if it has parts of speech, as in --columns" in ran.err
+    for names in ("token,pos,tag", "token,_,tag"):
+        assert "not used" not in good(*command, "--columns", names).err

@@ -12,7 +12,7 @@ from caesura.evaluation import Score, segment_counts
 from caesura.features import PRESETS, default_name, preset
 from caesura.features.presets import OF_TOKENS, Features
 
-__all__ = ["Advice", "advice_for", "advise"]
+__all__ = ["Advice", "advice_for", "advise", "unused_columns"]
 
 LEAST = 40  # minimum number of sequences; with fewer, differences are due to chance
 MOST = 5000  # maximum number of tokens in the sample,
@@ -149,6 +149,30 @@ def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Adv
         return None
     whole = [document for document in documents if document.known is None]
     return advise(whole, str(choices.get("outside", "O")))
+
+
+def unused_columns(
+    choices: Mapping[str, Any], documents: Sequence[Document], path: str
+) -> list[str]:
+    """Return a warning if documents have columns that the chosen features do not look at.
+
+    Examples
+    --------
+    >>> unused_columns({}, [Document(("Ann",), columns={"column1": ("NNP",)})], "train.txt")[0][:39]
+    'column 2 of train.txt is not used; call'
+    """
+    name = choices.get("features")
+    if name is None and choices.get("model") != "neural":
+        name = "generic" if "gazetteer" in choices else default_name(documents)
+    used = {"pos"} if name == CHUNKING else set()
+    unused = list(dict.fromkeys(n for one in documents for n in one.columns if n not in used))
+    if not unused:
+        return []
+    first, more = unused[0], f" and {len(unused) - 1} more are" if len(unused) > 1 else " is"
+    number = re.fullmatch(r"column(\d+)", first)
+    what = f"column {int(number[1]) + 1}" if number else f"the column {first!r}"
+    remedy = "call it pos if it has parts of speech, as in --columns token,pos,tag, or _"
+    return [f"{what} of {path}{more} not used; {remedy} to leave it out"]
 
 
 def _task_of(labels: Iterable[str]) -> str | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli import corpus_summary, executor_options, training_data
-from caesura.cli.advice import advice_for
+from caesura.cli.advice import advice_for, unused_columns
 from caesura.cli.command import command
 from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
@@ -136,6 +136,11 @@ def train(
     if run.warm_start is None and "tokeniser" in choices:  # it may have been chosen just now
         with naming_config(settings):
             model = _model(choices, run)
+    if run.warm_start is None:
+        unused = unused_columns(choices, corpora.first, train[0])
+        corpora.warnings.extend(unused)
+        for line in unused:
+            warn(line)
     untested = run.quiet or run.warm_start or scale.executor is not None
     advice = None if untested else advice_for(choices, corpora.train)
     if advice is not None and not json:
