@@ -1,11 +1,14 @@
 """CoNLL files on the command line: those named .txt, and those with more columns."""
 
+import csv
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 from cli_data import addresses, bad, good
 
+import caesura
 from caesura import corpora
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -123,3 +126,49 @@ def test_train_warns_of_columns_that_it_does_not_use(folder: Path, tmp_path: Pat
         assert "not used; call it pos if it has parts of speech, as in --columns" in ran.err
     for names in ("token,pos,tag", "token,_,tag"):
         assert "not used" not in good(*command, "--columns", names).err
+
+
+def test_models_remember_the_names_of_columns(folder: Path, tmp_path: Path) -> None:
+    model, test, out = tmp_path / "m", folder / "test.txt", tmp_path / "o.jsonl"
+    columns = ["--columns", "token,pos,tag"]
+    said = good("train", folder / "train.txt", "-o", model, *columns, "--max-iterations", 5).out
+    for command in (["evaluate", model, test], ["segment", model, test, "-o", out]):
+        assert "the columns are token,pos,tag, as in training" in good(*command).err
+    assert good("evaluate", model, test).out == good("evaluate", model, test, *columns).out
+    assert f"caesura evaluate {model} TEST --columns token,pos,tag," in said
+    assert f"caesura segment {model} new.conll --columns token,pos,tag" in said
+    assert "caesura explain" not in said
+    assert "pass --columns, as in --columns token,pos,tag" in bad(
+        "evaluate", model, test, "--columns", "token,other,tag"
+    )
+
+
+def test_models_remember_the_text_column(tmp_path: Path) -> None:
+    rows = [(one.text or "", one) for one in addresses(40, 1)]
+    table, new, model = tmp_path / "train.csv", tmp_path / "new.csv", tmp_path / "m"
+    with table.open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "town"])
+        for text, one in rows:
+            town = (one.segments or ())[2]
+            writer.writerow([text, " ".join(one.tokens[town.start : town.end])])
+    with new.open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "description"])
+        writer.writerows([text, f"A {text} and many more words about it"] for text, _ in rows)
+    good("train", table, "-o", model, "-q", "--max-iterations", 5, "--text-column", "title")
+    loaded = caesura.load(model)
+    assert (
+        loaded.reading_ == pickle.loads(pickle.dumps(loaded)).reading_ == {"text_column": "title"}
+    )
+    ran = good("segment", model, new, "-o", tmp_path / "o.csv")
+    assert "the text is in the column 'title', as in training" in ran.err
+    given = good("segment", model, new, "--text-column", "title", "--to", "csv").out
+    assert (tmp_path / "o.csv").read_text() == given
+    ran = good("load", model, new, "--into", tmp_path / "a.db")
+    assert "the text is in the column 'title'" in ran.err
+    other = good("segment", model, new, "--text-column", "description", "--to", "csv")
+    assert "as in training" not in other.err
+    with pytest.raises(InvalidInput, match="expected text_column or columns"):
+        loaded.set_reading({"text": "title"})
+    assert loaded.fit(["a b"], [[(0, 1, "x")]]).reading_ == {}

@@ -229,7 +229,7 @@ def test_train_takes_several_files(folder: Path, tmp_path: Path) -> None:
 def test_other_columns_are_carried_through(folder: Path, tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     ran = good("segment", folder / "model", folder / "new.csv", "-o", out)
-    assert "new.csv: text: title (guessed); carried along: sku, price" in ran.err
+    assert "new.csv: text: title; carried along: sku, price" in ran.err
     expected = products(6, 40)
     if name.endswith("jsonl"):
         rows: list[Any] = records_of(out)

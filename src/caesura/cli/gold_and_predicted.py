@@ -15,6 +15,7 @@ from caesura.cli.progress import Ticker, listed
 from caesura.cli.reading import Reading, conlleval_options, labelled, naming, read, report_notes
 from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.scoring import same_number, same_tokens
+from caesura.cli.trained_columns import as_trained
 from caesura.corpora import SideBySide, detect, read_conlleval
 from caesura.corpora.corpus import OnError
 from caesura.documents import Document, Tokeniser
@@ -90,6 +91,8 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
     first: Any = models[0].model.tokeniser_ if models else None
+    if models:
+        reading = as_trained(path, reading, models[0].model)
     gold = _placed(path, reading, first, gold=True)
     for other in models[1:]:
         cutter = other.model.tokeniser_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -19,6 +20,8 @@ from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import separator_of
 from caesura.cli.stdin_format import piped_format
+from caesura.cli.trained_columns import trained_text
+from caesura.corpora.detection import detect
 from caesura.errors import CaesuraError, InvalidInput, counted
 
 if TYPE_CHECKING:
@@ -222,6 +225,9 @@ def load(
         asked = (given.text_column, given.id_column, given.carry)
         form: Any = piped_format(any(one is not None for one in asked))
         given = given._replace(format=form)
+    if os.path.isfile(input):
+        form = given.format or detect(input)
+        given = given._replace(text_column=trained_text(input, form, given, loaded))
     rules = _rules(work)
     if rules:
         warn_uncalibrated(loaded)

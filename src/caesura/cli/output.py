@@ -46,6 +46,8 @@ REPAIR = (
     "leave them out"
 )
 REMEDIES = {  # advice in errors of CoNLL files -> the same for options
+    "give every document this column; it has": "give every document this column: for CoNLL files "
+    "pass --columns, as in --columns token,pos,tag; it has",
     "as columns names them; correct the line, or pass separator": "as --columns names them; "
     "correct the line or --columns, or pass --delimiter",
     "or pass separator": "or pass --delimiter",

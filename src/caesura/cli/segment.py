@@ -28,6 +28,7 @@ from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes
 from caesura.cli.review_file import FORMS as REVIEWS
 from caesura.cli.review_file import Review, check_unmarked
+from caesura.cli.trained_columns import as_trained
 from caesura.corpora.files import Together
 from caesura.corpora.reading_progress import metered
 from caesura.errors import InvalidInput, counted
@@ -187,6 +188,7 @@ def segment(
     if asking.normaliser:
         _check_table(form, "--normaliser")
         asking = asking._replace(normalise=True)
+    reading = as_trained(input, reading, loaded)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = Run(loaded, asking, input, reading.skip_errors)
     if asking.constraints is not None and (asking.probabilities or asking.threshold is not None):

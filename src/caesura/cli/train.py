@@ -27,6 +27,7 @@ from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.cli.train_report import report_training
+from caesura.cli.trained_columns import remember
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
@@ -155,6 +156,7 @@ def train(
     if getattr(model, "stream", False):
         for path, corpus in corpora.streams:
             report_notes(corpus, path)
+    remember(model, reading, corpora.tables, any(one.columns for one in corpora.first))
     order = [label for label in corpora.order if label in model.labels_]
     if order:
         model.set_columns(order)
@@ -184,6 +186,7 @@ class _Corpora(NamedTuple):
     counts: list[tuple[str, int]]  # (file, number of sequences) of the training data
     order: list[str]  # labels in the order of columns, if the data is a table
     streams: list[tuple[str, Any]]
+    tables: list[Any]  # the columns of tables
 
 
 def _read(
@@ -223,7 +226,7 @@ def _read(
         corpus_summary.show(summaries)
     for line in warnings:
         warn(line)
-    own = (found.counts, found.order, found.streams)
+    own = (found.counts, found.order, found.streams, found.tables)
     return _Corpora(found.documents, documents, held_out, summaries, warnings, *own)
 
 
@@ -279,7 +282,7 @@ def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices
     ]
     held_out: Any = None if dev is None else executor_options.FilePart(dev, reading, tokeniser)()
     data: Any = parts
-    return _Corpora(data, [], held_out, [], [], [], [], [])
+    return _Corpora(data, [], held_out, [], [], [], [], [], [])
 
 
 def _fit(

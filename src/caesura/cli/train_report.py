@@ -72,7 +72,7 @@ def report_training(
     if report is not None:
         say(f"\non the development data\n{report}")
     say("\nwhat to do next")
-    for line in _next(output, report, corpora.first):
+    for line in _next(output, report, corpora.first, model.reading_.get("columns")):
         say(f"  {line}")
 
 
@@ -82,18 +82,21 @@ def _nonzero(model: Any) -> int:
     return sum(weight != 0 for weight in fitted_of(model).w.tolist())
 
 
-def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:
+def _next(output: Path, report: Any, train: Sequence[Document], columns: str | None) -> list[str]:
     """Return commands to try next."""
     model = shlex.quote(str(output))
     text = next((d.text for d in train if d.text and len(d.text) < 100), None)
-    lines = [f"caesura segment {model} new.txt -o new.jsonl", f"caesura inspect {model}"]
+    names = "" if columns is None else f" --columns {shlex.quote(columns)}"
+    new = "new.conll" if names else "new.txt"
+    lines = [f"caesura segment {model} {new}{names} -o new.jsonl", f"caesura inspect {model}"]
     if report is None:
         lines.insert(
             0,
-            f"caesura evaluate {model} TEST, with labelled sequences not in TRAIN (caesura split "
-            "divides a file; caesura tune TRAIN cross-validates)",
+            f"caesura evaluate {model} TEST{names}, with labelled sequences not in TRAIN (caesura "
+            "split divides a file; caesura tune TRAIN cross-validates)",
         )
     elif report.micro.f1 < 1.0:
         lines.append("caesura tune TRAIN -o best.toml, then train --config best.toml")
-    lines.append(f"caesura explain {model} {shlex.quote(text or 'some text')}")
+    if not names:  # a text has no such columns
+        lines.append(f"caesura explain {model} {shlex.quote(text or 'some text')}")
     return lines

@@ -35,6 +35,7 @@ class Training(NamedTuple):
     counts: list[tuple[str, int]]  # (file, number of sequences)
     order: list[str]  # labels in the order of the columns of tables
     streams: list[tuple[str, Any]]  # (file, corpus), for corpora that are read again in each pass
+    tables: list[corpora.Columns]  # of the files that are tables
 
 
 def read_training(
@@ -81,7 +82,7 @@ def read_training(
         some = _corrected(path, reading, tokens, list(order | known))
         documents += some
         counts.append((path, len(some)))
-    return Training(documents, documents, counts, list(order), [])
+    return Training(documents, documents, counts, list(order), [], list(tables.values()))
 
 
 def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
@@ -216,10 +217,13 @@ def _without_wrong(
     return documents
 
 
-def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
+def columns_of(
+    path: str, form: str, encoding: str | None, separator: str | None = None
+) -> list[str]:
     """Return the names of the columns of a table."""
     options: dict[str, Any] = {}
     options |= {} if encoding is None or form != "csv" else {"encoding": encoding}
+    options |= {} if separator is None or form != "csv" else {"separator": separator}
     corpus = corpora.read(path, form, text=False, labels=[], **options)
     next(iter(corpus), None)
     return [] if corpus.columns is None else list(corpus.columns.names)
@@ -262,4 +266,5 @@ def _streamed(
     whole = parts[0] if len(parts) == 1 else _Chained(parts)
     counts = [(path, 0) for path in paths[:1]]
     seen = order or list(known)
-    return Training(whole, tokens.settled(first), counts, seen, streams)
+    tables = [one.columns for _, one in streams if one.columns is not None]
+    return Training(whole, tokens.settled(first), counts, seen, streams, tables)

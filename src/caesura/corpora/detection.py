@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from caesura.corpora.files import Name, beginning, unpacked_suffix
 
-__all__ = ["SUFFIXES", "Piped", "detect", "is_tagged", "piped"]
+__all__ = ["SUFFIXES", "Piped", "detect", "is_tagged", "n_fields", "piped"]
 
 SUFFIXES = {
     ".conll": "conll",
@@ -86,6 +86,13 @@ def is_tagged(path: Name) -> bool:
     if path == "-" or not os.path.isfile(path):
         return False
     return _is_tagged(beginning(path).decode("utf-8", "replace").removeprefix("\ufeff"))
+
+
+def n_fields(path: Name) -> int | None:
+    """Return the number of fields of CoNLL lines; None if the file itself names its columns."""
+    text = beginning(path).decode("utf-8", "replace").removeprefix("\ufeff")
+    rows = [] if text.startswith("# global.columns") else _fields(text)
+    return len(rows[0]) if rows else None
 
 
 class Piped(NamedTuple):

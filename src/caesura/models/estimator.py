@@ -240,6 +240,7 @@ class Estimator(Parameters):
                 "_fitted": fitted,
                 "_online": None,
                 "_about": {},
+                "_reading": {},
                 "approximate_": False,
                 "calibration_": calibration,
                 "_outside": self.outside,

@@ -33,6 +33,7 @@ class Extractor(Estimator):
     _normalisers: Mapping[str, str | Normaliser] = {}
     _order: Sequence[str] = ()  # the labels in the order of the training data
     _about: Mapping[str, str] = {}
+    _reading: Mapping[str, str] = {}
 
     @property
     def columns_(self) -> list[str]:
@@ -85,6 +86,32 @@ class Extractor(Estimator):
                 expected = "a dict of strings"
                 raise InvalidInput(message("about", wrong, expected, "write values as text"))
         self._about = dict(about)
+        return self
+
+    @property
+    def reading_(self) -> dict[str, str]:
+        """The names of the text column and of the CoNLL columns of the training files."""
+        return dict(self._reading)
+
+    def set_reading(self, reading: Mapping[str, str]) -> Self:
+        """Set the column names of the training files; saved until the model is fitted again.
+
+        The command line reads new files by them.
+
+        Parameters
+        ----------
+        reading : dict of str to str
+            ``text_column`` of tables, and ``columns`` of CoNLL files, as in ``"token,pos,tag"``.
+
+        Returns
+        -------
+        self
+        """
+        for name, value in reading.items():
+            if name not in ("text_column", "columns") or not isinstance(value, str):
+                expected = "text_column or columns, with a text"
+                raise InvalidInput(message("reading", {name: value}, expected, "correct it"))
+        self._reading = dict(reading)
         return self
 
     @property

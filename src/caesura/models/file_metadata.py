@@ -17,6 +17,7 @@ def description(model: Extractor) -> dict[str, Any]:
         "columns": model.columns_,
         "normalisers": normalisers.written(model.normalisers_),
         **({"about": model.about_} if model.about_ else {}),
+        **({"reading": model.reading_} if model.reading_ else {}),
     }
 
 
@@ -28,3 +29,5 @@ def describe(model: Extractor, header: Mapping[str, Any], trust: bool) -> None:
         model.set_normalisers(normalisers.read(header["normalisers"], trust))
     if "about" in header:
         model.set_about(header["about"])
+    if "reading" in header:
+        model.set_reading(header["reading"])

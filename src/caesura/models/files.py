@@ -383,7 +383,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["features"] = fitted_of(model).encoder.features
         state["history"] = model.history_, model.status_
         state["normalisers"], state["columns"] = model.normalisers_, model.columns_
-        state["about"] = model.about_
+        state["about"], state["reading"] = model.about_, model.reading_
     return state
 
 
@@ -396,4 +396,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
         model.set_normalisers(state.get("normalisers", {})).set_columns(state.get("columns", ()))
-        model.set_about(state.get("about", {}))
+        model.set_about(state.get("about", {})).set_reading(state.get("reading", {}))
