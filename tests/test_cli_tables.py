@@ -20,7 +20,10 @@ from cli_data import bad, good, records_of, run
 from pyarrow import parquet
 
 import caesura
-from caesura import corpora
+from caesura import Segment, corpora
+from caesura.cli.prediction_formats import Answer, Style
+from caesura.cli.prediction_tables import write_table
+from caesura.documents import Document
 
 WORDS = {
     "brand": ["Fairphone", "Apple", "Samsung", "Nokia", "Google"],
@@ -709,3 +712,18 @@ def test_a_named_column_makes_the_standard_input_a_table(
     assert "is read as csv" in ran.err
     line = bad(command, folder / "model", "-", "-f", "parquet", *into, stdin="PAR1")
     assert "standard input" in line
+
+
+def test_offsets_in_cells_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    style, out = Style(["town"]), tmp_path / "o.csv"
+
+    def told(text: str, style: Style) -> tuple[str, str]:
+        answer = Answer(Document.from_text(text), [Segment(1, 2, "town")])
+        write_table(str(out), "csv", iter([[answer]]), style)
+        return table(out)[0]["town"], capsys.readouterr().err
+
+    town, said = told("York York", style)
+    assert town == "York @5:9"
+    assert "o.csv: 1 row with a value that occurs more than once in the text" in said
+    assert told("Leeds York", style) == ("York", "")
+    assert told("York York", style._replace(normalise={"town": str.strip})) == ("York", "")

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from caesura.cli.output import warn
 from caesura.cli.prediction_formats import Answer, Style
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.sinks import writing_table
+from caesura.corpora.spans import spans_of
+from caesura.errors import counted
 from caesura.extraction import Records, record_of
 
 __all__ = ["doubtful_of", "separator_of", "shares_of", "table_names", "write_table"]
@@ -59,10 +62,27 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
     options: dict[str, Any] = {"last": last, "separator": separator_of(columns, form)}
     if form == "parquet":
         options["types"] = _types(columns, style, own)
-    numbers = itertools.count()
+    numbers, placed = itertools.count(), 0
     with writing_table(path, form, names, **options) as put:
         for batch in itertools.chain([begin], batches):
-            put([_row(answer, columns, style, form, next(numbers)) for answer in batch])
+            rows = [_row(answer, columns, style, form, next(numbers)) for answer in batch]
+            put(rows)
+            placed += sum(map(_has_places, batch, rows)) if style.normalise is None else 0
+    if placed:
+        name = "standard output" if path == "-" else path
+        warn(
+            f"{name}: {counted(placed, 'row')} with a value that occurs more than once in the text "
+            "or that its text alone cannot locate: all values of such a row have their character "
+            "offsets, as in 'York @10:14', which train reads; --normalise writes values without"
+        )
+
+
+def _has_places(answer: Answer, row: Mapping[str, Any]) -> bool:
+    """Return whether the cells of a row have character offsets."""
+    if not any(" @" in (row[one.label] or "") for one in answer.segments):
+        return False
+    spans = spans_of(replace(answer.document, segments=tuple(answer.segments))) or ()
+    return any((row[label] or "").endswith(f" @{start}:{end}") for start, end, label in spans)
 
 
 def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[str, Any]:
