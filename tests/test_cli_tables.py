@@ -727,3 +727,14 @@ def test_offsets_in_cells_are_told(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "o.csv: 1 row with a value that occurs more than once in the text" in said
     assert told("Leeds York", style) == ("York", "")
     assert told("York York", style._replace(normalise={"town": str.strip})) == ("York", "")
+
+
+def test_columns_that_differ_from_the_text_in_case_are_told(tmp_path: Path) -> None:
+    rows = [one | {"brand": one["brand"].upper()} for one in products(20)]
+    path = put(tmp_path / "a.csv", rows, ["sku", "title", "brand", "model"])
+    command = ["train", path, "-o", tmp_path / "m", "-q", "--max-iterations", 2]
+    for options in ([], ["--stream", "--learner", "sgd"]):
+        said = good(*command, "--text-column", "title", *options).err
+        assert "100% of the cells of brand occur in the text if case is ignored" in said
+        assert "cells of sku" not in said
+    assert "case is ignored" not in good(*command, "--labels", "model").err

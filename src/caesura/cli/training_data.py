@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ __all__ = ["TABLES", "Training", "columns_of", "read_training"]
 
 SHOWN = 10  # wrong rows listed in an error
 TABLES = ("csv", "parquet", "xlsx")
+ALIKE = 0.5  # share of cells that occur in the text but for their case, above which one is told
 _ABSENT = (
     "{path}: these label columns of other files are missing: {labels}; the model learns that the "
     "texts of this file have no such segments"
@@ -72,6 +74,7 @@ def read_training(
         report_notes(corpus, path)
         _check_labelled(some, corpus, path)
         if corpus.columns is not None:
+            _warn_of_case(some, corpus.columns, reading, path)
             order.update(dict.fromkeys(corpus.columns.labels))
             tables[path] = corpus.columns
         documents += some
@@ -106,6 +109,28 @@ def _check_not_review(columns: corpora.Columns | None, path: str) -> None:
             f"TRAIN: got {path}, a review file, expected other training data; pass it as --also "
             f"{path}, which uses the rows marked in its column checked"
         )
+
+
+def _warn_of_case(
+    documents: list[Document], columns: corpora.Columns, reading: Reading, path: str
+) -> None:
+    """Warn of columns that would be labels if the case of their cells were that of the text."""
+    unnamed = reading.labels is None
+    for name in (one for one in columns.carried if unnamed and one not in columns.partly):
+        cells = [
+            (value, document.text or "")
+            for document in documents
+            if isinstance(value := document.carried.get(name), str) and value.strip()
+        ]
+        found = sum(
+            re.search(rf"(?<!\w){re.escape(value.strip())}(?!\w)", text, re.IGNORECASE) is not None
+            for value, text in cells
+        )
+        if cells and found > ALIKE * len(cells):
+            warn(
+                f"{path}: {found / len(cells):.0%} of the cells of {name} occur in the text if "
+                "case is ignored, but it is no label; write the cells as the text does"
+            )
 
 
 def _warn_of_differences(tables: Mapping[str, corpora.Columns]) -> None:
@@ -253,6 +278,9 @@ def _streamed(
         (path, read(path, reading, tokeniser=tokens.cutter)) for path in paths
     ]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
+    for (path, corpus), head in zip(streams, heads, strict=True):
+        if corpus.columns is not None:
+            _warn_of_case(head, corpus.columns, reading, path)
     first = labelled(heads[0], paths[0], in_part=True)
     for path, corpus in streams:
         _check_not_review(corpus.columns, path)
