@@ -135,6 +135,11 @@ def test_models_remember_the_names_of_columns(folder: Path, tmp_path: Path) -> N
     for command in (["evaluate", model, test], ["segment", model, test, "-o", out]):
         assert "the columns are token,pos,tag, as in training" in good(*command).err
     assert good("evaluate", model, test).out == good("evaluate", model, test, *columns).out
+    good("convert", test, tmp_path / "again.txt")
+    again = good("evaluate", model, tmp_path / "again.txt", "--json").json
+    assert again == good("evaluate", model, test, "--json").json
+    good("convert", test, tmp_path / "named.conll", "--columns", "token,lemma,tag")
+    assert "it has lemma" in bad("evaluate", model, tmp_path / "named.conll")
     assert f"caesura evaluate {model} TEST --columns token,pos,tag," in said
     assert f"caesura segment {model} new.conll --columns token,pos,tag" in said
     assert "caesura explain" not in said

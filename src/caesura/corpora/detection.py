@@ -89,9 +89,16 @@ def is_tagged(path: Name) -> bool:
 
 
 def n_fields(path: Name) -> int | None:
-    """Return the number of fields of CoNLL lines; None if the file itself names its columns."""
+    """Return the number of fields of CoNLL lines; None if the file itself names its columns.
+
+    Files read without names and written again have the names column1, column2 and so on.
+    """
     text = beginning(path).decode("utf-8", "replace").removeprefix("\ufeff")
-    rows = [] if text.startswith("# global.columns") else _fields(text)
+    named = re.match("# global.columns = (.*)", text)
+    names = [] if named is None else named[1].split()
+    if not all(re.fullmatch(r"token|column\d+|tag", name) for name in names):
+        return None
+    rows = _fields(text)
     return len(rows[0]) if rows else None
 
 
