@@ -1,15 +1,16 @@
 """Linking and grouping records, from strings that a model has segmented.
 
     python bench/linking.py [--data FOLDER] [--task dblp_acm|cora|all] [--folds 2] [--splink]
+        [--recordlinkage]
 
 Fields of each record are joined into one string, as a list of references would print them.  The
 strings are segmented and matched by models that were learnt from other records: entities are dealt
 into folds, two by default, and each fold is asked with what was learnt on the others.  Pair F1
 counts all pairs of records of the fold that is asked about; the folds are added up.  *fields*
 starts from the given fields, *pipeline* from the best segmentation, *joint* from the n best, which
-are scored by their match with the records of the other side too.  ``--splink`` adds splink, an
-unsupervised linker, on the given fields, at several thresholds: among the records of each fold, and
-among all records at once.
+are scored by their match with the records of the other side too.  ``--splink`` and
+``--recordlinkage`` add these linkers, which learn without known matches, on the given fields at
+several thresholds: among the records of each fold, and among all records at once.
 """
 
 from __future__ import annotations
@@ -201,20 +202,22 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
     print(f"segment F1 of the strings: {100 * sum(f1s) / len(f1s):.1f}")
     for name, some in counts.items():
         print(f"{name:9} {some}")
-    if args.splink:
-        alone = splink_links(data)
+    peers = {"splink": splink_links} if args.splink else {}
+    peers |= {"recordlinkage": recordlinkage_links} if args.recordlinkage else {}
+    for peer, links_of in peers.items():
+        alone = links_of(data)
         for least in (0.2, 0.5, 0.8, 0.95, 0.99):
             each, whole = Counts(), Counts()
             for part in parts:
-                each.add(*splink_pairs(data, alone, least, part))
-            whole.add(*splink_pairs(data, alone, least, set.union(*parts)))
-            print(f"splink    {each}  from {least}; all records at once: {whole}")
+                each.add(*peer_pairs(data, alone, least, part))
+            whole.add(*peer_pairs(data, alone, least, set.union(*parts)))
+            print(f"{peer:9} {each}  from {least}; all records at once: {whole}")
 
 
-def splink_pairs(
+def peer_pairs(
     data: Data, links: list[Link], least: float, entities: set[int]
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Return the pairs that splink makes among the records of some entities, and the true ones."""
+    """Return the pairs of another linker among the records of some entities, and the true ones."""
     theirs_of = data.mine_of if data.theirs is None else data.theirs_of
     some = [
         link
@@ -276,6 +279,34 @@ def splink_links(data: Data) -> list[Link]:
     return [Link(int(a), int(b), float(p)) for a, b, p in pairs]
 
 
+def recordlinkage_links(data: Data) -> list[Link]:
+    """Return the pairs that recordlinkage finds among the given fields, without known matches."""
+    import pandas
+    import recordlinkage
+
+    people = "authors" if data.theirs else "author"
+    frames = [
+        pandas.DataFrame([{name: folded(row[name]) for name in data.fields} for row in rows])
+        for rows in (data.mine, data.theirs)
+        if rows is not None
+    ]
+    index = recordlinkage.Index()
+    for frame in frames:
+        frame["begins"], frame["ends"] = frame["title"].str[:8], frame["title"].str[-8:]
+        frame["begun"] = frame["year"] + frame[people].str[:4]
+    for column in ("begins", "ends", "begun"):
+        index.block(column)
+    pairs = index.index(*frames)
+    compare = recordlinkage.Compare()
+    for name in data.fields:
+        compare.string(name, name, method="jarowinkler", threshold=0.9, label=name)
+    vectors = compare.compute(pairs, *frames)
+    classifier = recordlinkage.ECMClassifier(binarize=0.5)
+    classifier.fit(vectors)
+    shares = classifier.prob(vectors)
+    return [Link(int(a), int(b), float(p)) for (a, b), p in shares.items() if p > 0.1]
+
+
 def linked(linker: Linker, mine: list[Row], theirs: list[Row] | None) -> set[tuple[int, int]]:
     return {(a, b) for a, b, _ in linker.link(mine, theirs, one_to_one=True)}
 
@@ -290,7 +321,8 @@ def main() -> None:
     parser.add_argument("--task", choices=["dblp_acm", "cora", "all"], default="all")
     parser.add_argument("--examples", type=int, default=200, help="strings to learn segments from")
     parser.add_argument("--n", type=int, default=5, help="segmentations in the joint search")
-    parser.add_argument("--splink", action="store_true", help="splink on the given fields, too")
+    for peer in ("splink", "recordlinkage"):
+        parser.add_argument(f"--{peer}", action="store_true", help="on the given fields, too")
     parser.add_argument("--candidates", type=int, default=20)
     parser.add_argument(
         "--folds", type=int, default=2, help="parts that the entities are dealt into"
