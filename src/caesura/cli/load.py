@@ -377,8 +377,9 @@ def _report(done: Loaded, json: bool) -> None:
     if done.stale:
         other = "; if it is another input, name each by --source-name" * (done.source == PIPE)
         warn(
-            f"the input has changed, and the table still has {counted(done.stale, 'row')} of its "
-            f"earlier state; pass --replace to delete them{other}"
+            "the input has changed, or its ids are read from another column, and the table still "
+            f"has {counted(done.stale, 'row')} of its earlier state; pass --replace to delete them"
+            f"{other}"
         )
     if json:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})
