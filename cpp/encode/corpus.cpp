@@ -115,20 +115,55 @@ Planes Extractor::planes() {
   return out;
 }
 
-// Finds the templates whose attributes can be read directly from a table: those with one part over
-// a column with one value for each token, if no attributes are added.
-std::vector<Extractor::Plain> Extractor::plain_templates(const std::vector<Column>& columns,
-                                                         bool grow) const {
-  std::vector<Plain> out(templates_.size());
-  for (std::size_t k = 0; k < templates_.size() && !grow; ++k) {
-    if (templates_[k].parts.size() != 1) continue;
-    const Part& part = templates_[k].parts[0];
-    const Column& column = columns[part.column];
-    const std::vector<std::int32_t>& known = attributes.of_values(static_cast<int>(k));
-    if (column.ptr != nullptr || column.values != nullptr) continue;
-    out[k] = {column.ids, known.data(), part.offset, static_cast<std::int32_t>(known.size())};
+// Decides how each template is looked up.  Attributes are read from a table or from the entries of a
+// family only if none are added.
+std::vector<Extractor::Look> Extractor::looks(const std::vector<Column>& columns,
+                                              const std::vector<int>& sources,
+                                              const std::vector<std::uint8_t>& joint,
+                                              bool grow) const {
+  std::vector<Look> out;
+  for (const int k : sources) {
+    Look look;
+    look.source = k;
+    look.member = attributes.member(k);
+    const std::vector<Part>& parts = templates_[k].parts;
+    if (look.member.family >= 0 && joint[look.member.family]) {
+      look.kind = Look::kEntry;
+      look.offset = look.member.offset - attributes.families()[look.member.family].low;
+    } else if (!grow && parts.size() == 1 && columns[parts[0].column].ptr == nullptr &&
+               columns[parts[0].column].values == nullptr) {
+      const std::vector<std::int32_t>& known = attributes.of_values(k);
+      look.kind = Look::kPlain;
+      look.offset = parts[0].offset;
+      look.ids = columns[parts[0].column].ids;
+      look.known = known.data();
+      look.n_known = static_cast<std::int32_t>(known.size());
+    }
+    out.push_back(look);
   }
   return out;
+}
+
+// Fills found_ with the attributes of all templates at token t.
+void Extractor::find_at(const std::vector<Look>& looks, const std::vector<Column>& columns,
+                        std::int64_t begin, std::int64_t end, std::int64_t t, bool grow) {
+  found_.clear();
+  for (const Look& look : looks) {
+    found_ptr_[look.source] = static_cast<std::int64_t>(found_.size());
+    std::int32_t attribute = Attributes::kMissing;
+    if (look.kind == Look::kAny) {
+      find(look.source, columns, begin, end, t, grow);
+    } else if (look.kind == Look::kEntry) {
+      const std::uint32_t entry = entries_[look.member.family][t - begin + look.offset];
+      attribute = attributes.of_entry(entry, look.member);
+    } else {
+      const std::int64_t at = t + look.offset;
+      const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : look.ids[at]) + 2;
+      if (value >= 0 && value < look.n_known) attribute = look.known[value];
+    }
+    if (attribute != Attributes::kMissing) found_.push_back({attribute, 1.0});
+    found_end_[look.source] = static_cast<std::int64_t>(found_.size());
+  }
 }
 
 // Appends the attributes of one template at one token to found_.
@@ -296,12 +331,18 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
   };
   std::vector<Run> runs;
   std::size_t next = 0;
-  const std::vector<Plain> plain = plain_templates(columns, grow);
   std::vector<std::uint8_t> joint(attributes.families().size(), 0);
   if (!grow) joint = joint_families(columns, sources);
   entries_.resize(joint.size());
+  const std::vector<Look> look = looks(columns, sources, joint, grow);
+  constexpr std::int64_t kSoon = 8;  // tokens
+  const std::int64_t n_tokens = offsets[n_sequences];
   if (has_edges_ && out.edge_ptr.empty()) out.edge_ptr.push_back(0);
-  if (table != nullptr && out.word_ptr.empty()) out.word_ptr.assign(out.ptr.size(), 0);
+  if (table != nullptr) {
+    if (out.word_ptr.empty()) out.word_ptr.assign(out.ptr.size(), 0);
+    out.reserve((n_tokens - offsets[0]) * forms_.size() + firings.size(),
+                (n_tokens - offsets[0]) * table->slots.size());
+  }
   for (int i = 0; i < n_sequences; ++i) {
     const std::int64_t begin = offsets[i], end = offsets[i + 1];
     // Appends the rows of the words that the slots of a form find from token t.
@@ -320,26 +361,8 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
       if (joint[family]) find_entries(static_cast<int>(family), columns, begin, end);
     }
     for (std::int64_t t = begin; t < end; ++t) {
-      found_.clear();
-      for (const int k : sources) {
-        found_ptr_[k] = static_cast<std::int64_t>(found_.size());
-        const Plain& one = plain[k];
-        const Member& member = attributes.member(k);
-        if (member.family >= 0 && joint[member.family]) {
-          const int low = attributes.families()[member.family].low;
-          const std::uint32_t entry = entries_[member.family][t - begin + member.offset - low];
-          const std::int32_t a = attributes.of_entry(entry, member);
-          if (a != Attributes::kMissing) found_.push_back({a, 1.0});
-        } else if (one.ids == nullptr) {
-          find(k, columns, begin, end, t, grow);
-        } else {
-          const std::int64_t at = t + one.offset;
-          const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : one.ids[at]) + 2;
-          if (value >= 0 && value < one.n_known && one.known[value] != Attributes::kMissing)
-            found_.push_back({one.known[value], 1.0});
-        }
-        found_end_[k] = static_cast<std::int64_t>(found_.size());
-      }
+      if (table != nullptr && t + kSoon < n_tokens) table->expect(words[t + kSoon]);
+      find_at(look, columns, begin, end, t, grow);
       for (const auto& [k, sign] : of_form(0))
         out.push(found_.data() + found_ptr_[k], found_.data() + found_end_[k], sign);
       out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));

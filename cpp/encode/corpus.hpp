@@ -51,6 +51,11 @@ struct WordTable {
   const double* row(int slot, std::int64_t word) const {
     return rows[word * static_cast<std::int64_t>(slots.size()) + slot];
   }
+  // Prefetches the rows of a type, which are rarely in the cache.
+  void expect(std::int32_t type) const {
+    const double* const* begin = rows.data() + (type + 2) * slots.size();
+    for (std::size_t slot = 0; slot < slots.size(); slot += 4) __builtin_prefetch(begin + slot);
+  }
 };
 
 // Encoded sequences, in the layout of a Design with attributes in place of weights.
@@ -70,6 +75,13 @@ struct Corpus {
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+  // Makes room for further rows and words of rows, so that vectors need not grow.
+  void reserve(std::size_t rows, std::size_t words) {
+    site.reserve(site.size() + rows);
+    ptr.reserve(ptr.size() + rows);
+    word_ptr.reserve(word_ptr.size() + rows);
+    word.reserve(word.size() + words);
+  }
   void push(std::int32_t id, double x) {
     if (x != 1.0 && value.empty()) value.assign(attribute.size(), 1.0);
     attribute.push_back(id);
@@ -139,10 +151,19 @@ class Extractor {
     std::int32_t attribute;
     double value;
   };
-  struct Plain {  // a template with one part over a column with one value for each token
-    const std::int32_t* ids = nullptr;  // null for any other template
-    const std::int32_t* known = nullptr;
-    std::int32_t offset = 0, n_known = 0;
+  // How the attributes of a template are found at a token.
+  struct Look {
+    enum Kind : std::uint8_t {
+      kAny,    // by `find`
+      kPlain,  // in a table: one part, over a column with one value for each token
+      kEntry   // in the entries of its family
+    };
+    int source = 0;
+    Kind kind = kAny;
+    std::int32_t offset = 0;  // of the token whose value or entry is read
+    const std::int32_t *ids = nullptr, *known = nullptr;
+    std::int32_t n_known = 0;
+    Member member;
   };
   struct Run {  // the attributes and word rows found for one site
     Site site;
@@ -150,7 +171,10 @@ class Extractor {
     std::int64_t word_begin = 0, word_end = 0;
   };
   void add_form(int low, int high, std::uint8_t flags, int source, double sign);
-  std::vector<Plain> plain_templates(const std::vector<Column>& columns, bool grow) const;
+  std::vector<Look> looks(const std::vector<Column>& columns, const std::vector<int>& sources,
+                          const std::vector<std::uint8_t>& joint, bool grow) const;
+  void find_at(const std::vector<Look>& looks, const std::vector<Column>& columns,
+               std::int64_t begin, std::int64_t end, std::int64_t t, bool grow);
   void find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
             std::int64_t t, bool grow);
   void find_known(int source, const Column& column, std::int64_t first, std::int64_t last);

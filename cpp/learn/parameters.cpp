@@ -166,6 +166,8 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus, Folder f
   };
   if (!corpus.word_ptr.empty()) d.word_ptr.push_back(0);
   d.word.reserve(corpus.word.size());
+  d.word_ptr.reserve(corpus.word_ptr.size());
+  d.site.reserve(corpus.site.size());
   d.word_memory = corpus.word_memory;
   auto add_words = [&](std::int64_t row) {
     if (corpus.word_ptr.empty()) return false;
