@@ -115,8 +115,8 @@ Planes Extractor::planes() {
   return out;
 }
 
-// Decides how each template is looked up.  Attributes are read from a table or from the entries of a
-// family only if none are added.
+// Decides how each template is looked up.  Attributes are read from a table or from the entries of
+// a family only if none are added.
 std::vector<Extractor::Look> Extractor::looks(const std::vector<Column>& columns,
                                               const std::vector<int>& sources,
                                               const std::vector<std::uint8_t>& joint,

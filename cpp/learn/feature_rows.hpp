@@ -131,19 +131,18 @@ struct FeatureRows {
   //
   //   out[r][y] += sum over the words of row r of the score of the word with label y
   void add_words(std::int64_t first, std::int64_t rows, real* out) const {
+    // Word rows are scattered in memory: prefetch those that are needed soon.
+    constexpr std::int64_t kSoon = 12;
+    const auto n_words = static_cast<std::int64_t>(d.word.size());
     for (std::int64_t r = 0; r < rows; ++r) {
-      const double* const* words = d.word.data() + d.word_ptr[first + r];
-      const std::int64_t count = d.word_ptr[first + r + 1] - d.word_ptr[first + r];
-      real* row = out + r * apart();
-      // Word rows are scattered in memory: prefetch those of the next row.
-      const std::int64_t ahead =
-          r + 1 < rows ? d.word_ptr[first + r + 2] : d.word_ptr[first + r + 1];
-      for (std::int64_t k = d.word_ptr[first + r + 1]; k < ahead; ++k) {
+      const std::int64_t begin = d.word_ptr[first + r], end = d.word_ptr[first + r + 1];
+      for (std::int64_t k = begin + kSoon; k < std::min(end + kSoon, n_words); ++k) {
         for (int q = 0; q < n; q += 8) __builtin_prefetch(d.word[k] + q);
       }
-      for (int q = 0; q < n && count > 0; q += W) {
+      real* row = out + r * apart();
+      for (int q = 0; q < n && begin < end; q += W) {
         vec sum = load(row + q);
-        for (std::int64_t k = 0; k < count; ++k) sum += load(word_row(words[k]) + q);
+        for (std::int64_t k = begin; k < end; ++k) sum += load(word_row(d.word[k]) + q);
         store(row + q, sum);
       }
     }

@@ -85,11 +85,13 @@ struct Asking : FeatureRows {
     const Merged all = merge_costs(x, n, [&](int q) { return q < d.Y ? q : -1; });
     Best kernel(w, length(), all.sites, all.count, x, known, work);
     if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_transition; }, out);
-    const int size = n * n;
-    real* m = reals(work, size);
+    // A copy of the transitions, in which only the pairs with edge weights change: those of the
+    // boundary before are restored first, which touches less than a copy for each boundary.
+    real* m = reals(work, static_cast<std::size_t>(n) * n);
+    std::memcpy(m, w.log_transition, sizeof(real) * n * n);
     return kernel.run(
         [&](int t) -> const real* {
-          std::memcpy(m, w.log_transition, sizeof(real) * size);
+          for_edges(i, t - 1, [&](std::int32_t, int at, real) { m[at] = w.log_transition[at]; });
           for_edges(i, t,
                     [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
           return m;
