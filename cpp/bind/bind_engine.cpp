@@ -11,6 +11,7 @@
 #include "bind/bindings.hpp"
 #include "bind/tuples.hpp"
 #include "infer/limited.hpp"
+#include "infer/lookup.hpp"
 #include "infer/packed_answers.hpp"
 #include "infer/spelled.hpp"
 #include "infer/without.hpp"

@@ -1,7 +1,6 @@
 #include "infer/answers.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "infer/limited.hpp"
@@ -9,28 +8,12 @@
 namespace caesura {
 namespace {
 
-double empty_log_z(const Problem& problem) {
-  return problem.input().rules.kept_by({}, problem.input().Y) ? 0.0 : kMinusInfinity;
-}
-
 // Whether the kernel for chains applies: a first-order model whose segments have length 1, with
 // scores in emission, transition, start and end only.
 bool is_chain(const Lattice& g) {
   return g.plain_order && g.in_ptr == nullptr && g.unbounded == 0 && g.longest == 1 &&
          g.n_potentials == 0 && g.spans == nullptr && g.entry == nullptr &&
          g.by_position[g.T + 1] == 0 && g.T > 0;
-}
-
-Posterior empty_posterior(const Problem& problem, const Lattice& g) {
-  const ProblemInput& in = problem.input();
-  return make_posterior(g.T, g.Y, g.spans == nullptr ? 0 : g.span_length,
-                        static_cast<int>(in.potentials.size()), static_cast<int>(in.edges.size()),
-                        static_cast<int>(in.static_targets.size()));
-}
-
-void clear(Posterior& out) {
-  const double* end = out.patterns + out.n_patterns;
-  std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
 }
 
 // Limits probabilities to 1, which rounding may exceed slightly.  Expected counts of transitions
@@ -49,6 +32,22 @@ void clamp(Posterior& out) {
 }
 
 }  // namespace
+
+double empty_log_z(const Problem& problem) {
+  return problem.input().rules.kept_by({}, problem.input().Y) ? 0.0 : kMinusInfinity;
+}
+
+Posterior empty_posterior(const Problem& problem, const Lattice& g) {
+  const ProblemInput& in = problem.input();
+  return make_posterior(g.T, g.Y, g.spans == nullptr ? 0 : g.span_length,
+                        static_cast<int>(in.potentials.size()), static_cast<int>(in.edges.size()),
+                        static_cast<int>(in.static_targets.size()));
+}
+
+void clear(Posterior& out) {
+  const double* end = out.patterns + out.n_patterns;
+  std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
+}
 
 // Must be called before all kernels except that for chains, which detects invalid scores itself
 // among those that it reads.
@@ -212,197 +211,6 @@ std::vector<Answer> plain_samples(const Problem& problem, Method method, Workspa
     count.add(answers.back().segments.size());
   }
   return answers;
-}
-
-Lookup::Lookup(const Problem& problem, Method method)
-    : problem_(problem), g_(problem.lattice(method)), log_z_(empty_log_z(problem)) {
-  if (g_.T == 0) return;
-  check_scores(problem);
-  Workspace work;
-  const std::size_t rows = tables_size(g_);
-  memory_.reset(new double[rows + 2 * table_size(g_)]);
-  tables_ = tables_in(g_, memory_.get());
-  log_z_ = kernels().log_partition(g_, work, &tables_, nullptr);
-  if (log_z_ == kMinusInfinity) return;
-  posterior_ = empty_posterior(problem, g_);
-  clear(posterior_);
-  posterior_.counts.closed = memory_.get() + rows;
-  posterior_.counts.begun = posterior_.counts.closed + table_size(g_);
-  kernels().posterior(g_, work, tables_, posterior_.counts);
-  walk_ = std::make_unique<Walk>(problem_, g_, tables_);
-}
-
-double Lookup::segment(int start, int end, int label) const {
-  int r = 0;
-  while (g_.order[r] != label) ++r;
-  double total = 0.0;
-  std::vector<double> shares;
-  for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
-    const double closed =
-        posterior_.counts.closed[static_cast<std::ptrdiff_t>(end) * g_.stride + q];
-    if (closed == 0.0) continue;
-    walk_->log_shares(start, end, q, shares);
-    total += closed * std::exp(shares.back());
-  }
-  return std::min(total, 1.0);  // rounding may raise it slightly above 1
-}
-
-double Lookup::transition(int position, int previous, int label) const {
-  double total = 0.0;
-  for (int q = 0; q < g_.Q; ++q) {
-    if (g_.order[g_.rank[q]] != label) continue;
-    const double begun =
-        posterior_.counts.begun[static_cast<std::ptrdiff_t>(position) * g_.stride + q];
-    if (begun == 0.0) continue;
-    auto add = [&](int p) {
-      if (g_.order[g_.rank[p]] == previous)
-        total += begun * std::exp(walk_->log_arc(position, p, q));
-    };
-    if (g_.in_ptr == nullptr) {
-      for (int p = 0; p < g_.Q; ++p) add(p);
-    } else {
-      for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k) add(g_.in_state[k]);
-    }
-  }
-  return std::min(total, 1.0);
-}
-
-// Goes from the last tag to the first, multiplying by P(state at t - 1 | state at t), so that only
-// probabilities are multiplied.
-double Lookup::run(int start, int end, const std::vector<std::int32_t>& group,
-                   const std::uint8_t* joined) const {
-  std::vector<std::uint8_t> member(g_.Y, 0);
-  for (const std::int32_t y : group) member[y] = 1;
-  auto label = [&](int q) { return g_.order[g_.rank[q]]; };
-  auto table = [&](const double* rows, int t, int q) {
-    return rows[static_cast<std::ptrdiff_t>(t) * g_.stride + q];
-  };
-  // Calls visit(p, P(state p at t - 1 | state q at t)) for the arcs into q.
-  auto for_arcs = [&](int t, int q, auto visit) {
-    if (g_.in_ptr == nullptr) {
-      for (int p = 0; p < g_.Q; ++p) visit(p, std::exp(walk_->log_arc(t, p, q)));
-    } else {
-      for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k)
-        visit(g_.in_state[k], std::exp(walk_->log_arc(t, g_.in_state[k], q)));
-    }
-  };
-  std::vector<double> now(g_.Q, 0.0), before(g_.Q);
-  for (int q = 0; q < g_.Q; ++q) {
-    if (end == g_.T) {
-      now[q] = member[label(q)] ? table(posterior_.counts.closed, g_.T, q) : 0.0;
-      continue;
-    }
-    const double begun = table(posterior_.counts.begun, end, q);
-    if (begun == 0.0) continue;
-    for_arcs(end, q, [&](int p, double share) {
-      if (member[label(p)] && !joined[label(p) * g_.Y + label(q)]) now[p] += begun * share;
-    });
-  }
-  for (int t = end - 1; t >= start; --t) {
-    std::fill(before.begin(), before.end(), 0.0);
-    double total = 0.0;
-    for (int q = 0; q < g_.Q; ++q) {
-      if (now[q] == 0.0) continue;
-      if (t == 0) total += now[q];
-      if (t == 0) continue;
-      for_arcs(t, q, [&](int p, double share) {
-        const bool goes_on = joined[label(p) * g_.Y + label(q)];
-        if (t > start && goes_on) before[p] += now[q] * share;
-        if (t == start && !goes_on) total += now[q] * share;
-      });
-    }
-    if (t == start) return std::min(total, 1.0);
-    now.swap(before);
-  }
-  return 0.0;
-}
-
-// A segment is at most as probable as its label is at each of its tokens, and as all segments with
-// its label that end at the same boundary are together.  These bounds, with a margin for rounding,
-// limit the ends and starts that are tried.
-std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
-  std::vector<Found> found;
-  for (int y = 0; y < g_.Y && g_.T > 0; ++y) {
-    int r = 0;
-    while (g_.order[r] != y) ++r;
-    auto mass = [&](const double* table, int t) {
-      double total = 0.0;
-      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
-        total += table[static_cast<std::ptrdiff_t>(t) * g_.stride + q];
-      }
-      return total * (1.0 + 1e-9);
-    };
-    for (int e = 1; e <= g_.T; ++e) {
-      check_interrupt();
-      const double ends = mass(posterior_.counts.closed, e);
-      if (ends == 0.0 || ends < min_probability) continue;
-      int low = e;
-      while (low > 0 && posterior_.counts.tokens[static_cast<std::ptrdiff_t>(low - 1) * g_.Y + y] *
-                                (1.0 + 1e-9) >=
-                            min_probability) {
-        --low;
-      }
-      std::vector<double> totals(e - low, 0.0), shares;  // by start, the latest first
-      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
-        const double closed =
-            posterior_.counts.closed[static_cast<std::ptrdiff_t>(e) * g_.stride + q];
-        if (closed == 0.0) continue;
-        walk_->log_shares(low, e, q, shares);
-        for (std::size_t i = 0; i < shares.size(); ++i) totals[i] += closed * std::exp(shares[i]);
-      }
-      for (int i = 0; i < e - low; ++i) {
-        if (totals[i] > 0.0 && totals[i] >= min_probability)
-          found.push_back({{e - 1 - i, e, y}, std::min(totals[i], 1.0)});
-      }
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Found& a, const Found& b) { return a.probability > b.probability; });
-  return found;
-}
-
-// Tries starts from late to early until their probabilities nearly add up to that of a segment
-// which ends at the boundary.  Longer segments are mostly less probable, so the number of starts is
-// small compared with the length of the sequence.
-std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skipped) const {
-  std::vector<Found> found;
-  std::vector<double> totals, shares;  // by start, the latest first
-  for (int r = 0; r < g_.Y && g_.T > 0; ++r) {
-    const int y = g_.order[r];
-    if (y == skipped) continue;
-    for (int e = 1; e <= g_.T; ++e) {
-      if (e % 16 == 0) check_interrupt();
-      const double* closed = posterior_.counts.closed + static_cast<std::ptrdiff_t>(e) * g_.stride;
-      double mass = 0.0;
-      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) mass += closed[q];
-      if (mass == 0.0) continue;
-      for (int length = 8;; length *= 2) {  // until the listed segments are enough
-        const int low = std::max(e - length, 0);
-        totals.assign(e - low, 0.0);
-        double listed = 0.0;
-        for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
-          if (closed[q] == 0.0) continue;
-          walk_->log_shares(low, e, q, shares);
-          for (std::size_t i = 0; i < shares.size(); ++i) {
-            const double probability = closed[q] * std::exp(shares[i]);
-            totals[i] += probability;
-            listed += probability;
-          }
-        }
-        if (low == 0 || mass - listed <= kLeftOut * mass) break;
-      }
-      for (std::size_t i = 0; i < totals.size(); ++i) {
-        const int start = e - 1 - static_cast<int>(i);
-        if (totals[i] > 0.0) found.push_back({{start, e, y}, std::min(totals[i], 1.0)});
-      }
-      if (static_cast<std::int64_t>(found.size()) > most) {
-        throw TooLarge("p: more than " + std::to_string(most) + " segments of " +
-                       std::to_string(g_.T) + " tokens have probabilities that count; set " +
-                       "max_length");
-      }
-    }
-  }
-  return found;
 }
 
 }  // namespace caesura

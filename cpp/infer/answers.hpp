@@ -36,6 +36,8 @@ auto about_sequence(int i, Work work) {
 // and Lookup below check the scores themselves.
 void check_scores(const Problem&);
 
+// ln Z of a sequence without tokens: 0, or -inf if a rule forbids that there are no segments.
+double empty_log_z(const Problem&);
 double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
 
 // ln Z and all expected counts, in one block of memory.
@@ -50,6 +52,9 @@ struct Posterior {
 // Allocates the counts.  Those of potentials, edges and patterns are set to zero.
 Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
                          int n_patterns);
+// Allocates the counts of a problem.
+Posterior empty_posterior(const Problem&, const Lattice&);
+void clear(Posterior&);  // sets all counts to zero
 Posterior answer_posterior(const Problem&, Method, Workspace&, bool want_entropy);
 
 struct Answer {
@@ -75,38 +80,5 @@ std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, st
 Answer plain_best(const Problem&, Method, Workspace&);
 std::vector<Answer> plain_n_best(const Problem&, Method, Workspace&, int n);
 std::vector<Answer> plain_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
-
-// Keeps all rows of both sweeps for queries about single segments and boundaries.
-class Lookup {
- public:
-  Lookup(const Problem&, Method);
-  double log_z() const { return log_z_; }
-  double segment(int start, int end, int label) const;
-  double transition(int position, int previous, int label) const;
-  // For a chain whose labels are tags: the probability that tags of `group` spell exactly the
-  // segment [start, end).  joined: [Y][Y] whether the second tag continues the segment of the
-  // first.
-  double run(int start, int end, const std::vector<std::int32_t>& group,
-             const std::uint8_t* joined) const;
-  struct Found {
-    LabelledSegment segment;
-    double probability;
-  };
-  std::vector<Found> segments(double min_probability) const;
-  // The most probable segments of all labels except `skipped`: for each end and label, the listed
-  // segments have at least the share 1 - kLeftOut of the total probability.  Throws TooLarge if
-  // there are more than `most`.
-  static constexpr double kLeftOut = 1e-11;
-  std::vector<Found> likely_segments(std::int64_t most, int skipped) const;
-
- private:
-  const Problem& problem_;
-  const Lattice& g_;
-  double log_z_;
-  std::unique_ptr<double[]> memory_;
-  Tables tables_;
-  Posterior posterior_;
-  std::unique_ptr<Walk> walk_;
-};
 
 }  // namespace caesura

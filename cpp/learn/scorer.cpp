@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "infer/lookup.hpp"
 #include "infer/spelled.hpp"
 #include "learn/rows_walk.hpp"
 

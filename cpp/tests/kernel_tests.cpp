@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "infer/lookup.hpp"
 #include "infer/spelled.hpp"
 #include "infer/without.hpp"
 
