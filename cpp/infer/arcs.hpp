@@ -33,6 +33,7 @@ inline void product_block(const double* x, const double* m, int n, int stride, d
   vec even[B], odd[B];  // two sums each, so that successive additions are independent
   clear<B>(even, odd);
   int i = 0;
+  // even[j] += x[i] m[i][j],  odd[j] += x[i + 1] m[i + 1][j]
   for (; i + 2 <= n; i += 2) {
     const vec xi = splat(x[i]), xj = splat(x[i + 1]);
     const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
@@ -41,7 +42,7 @@ inline void product_block(const double* x, const double* m, int n, int stride, d
       odd[b] += xj * load(row + stride + b * W);
     }
   }
-  if (i < n) {
+  if (i < n) {  // the number of rows is odd
     const vec xi = splat(x[i]);
     const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
     for (int b = 0; b < B; ++b) even[b] += xi * load(row + b * W);
@@ -58,7 +59,10 @@ inline void product(const double* x, const double* m, int n, int stride, double*
   for (; j + 2 * W <= stride; j += 2 * W) product_block<2>(x, m + j, n, stride, y + j);
 }
 
-// Adds two rows of the sum in add_outer, for B vectors of columns.
+// Adds two rows of the sum in add_outer, for B vectors of columns:
+//
+//   out[0][j] += sum over t of left[t][0] right[t][j]
+//   out[1][j] += sum over t of left[t][1] right[t][j]
 template <int B>
 inline void add_outer_block(const double* left, const double* right, int count, int stride,
                             double* out) {
@@ -166,6 +170,10 @@ struct Arcs {
   bool has_edges(int t) const { return g.by_position[t] < g.by_position[t + 1]; }
 
   // Adds the edge potentials of boundary t to the weights; unpatch() removes them.
+  //
+  //   log_weight[p, q] = transition[p, q] + sum of the scores of the edges (p, q) at t
+  //
+  // Only the entries of these pairs change, and `top` stays unless one of them is far above it.
   void patch(int t) {
     double highest = kMinusInfinity;
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
@@ -292,6 +300,8 @@ struct Arcs {
   void forward_best(const double* alpha, double* hat, std::int32_t* previous,
                     First comes_first) const {
     if (g.in_ptr == nullptr) {
+      //   hat[q] = entry[q] + max over p of alpha[p] + transition[p, q]
+      //
       // One vector of q at a time; the source is kept as a double, which is exact.  Sources are
       // visited in the order of their labels, and the first of equals is kept.
       for (int q = 0; q < stride; q += W) {

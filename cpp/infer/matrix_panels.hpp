@@ -1,4 +1,10 @@
 // Products with matrices over pairs of labels, panel by panel, which skip rows that are zero.
+//
+//   y[j]      = sum over i of x[i] m[i][j]              product, two_products
+//   out[i][j] += sum over t of left[t][i] right[t][j]   outer
+//
+// A panel is a few adjacent columns of the matrix, as many as fit in registers, with the rows that
+// are not zero in them (label_weights.hpp): rows of forbidden transitions cost nothing.
 #pragma once
 
 #include <type_traits>

@@ -68,7 +68,13 @@ void check_expected(const Problem& problem, Method method, const SegmentCount& c
     throw std::overflow_error("segments");
 }
 
-// The n best on the prepared lattice.
+// The n best on the prepared lattice: a path loses, at each of its nodes, the difference between
+// the best value of the node and that of the term which the path takes,
+//
+//   loss(path) = sum over its nodes of (value of the node - value of the term)
+//
+// Losses are at least 0 and known from the tables of the best path, so that paths can be listed in
+// the order of their losses, best first (ranking.hpp).
 PackedAnswers packed_plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
   constexpr std::size_t kEnough = 1000;  // answers from which the final count is estimated
   PackedAnswers answers;

@@ -33,6 +33,9 @@ struct Evaluator : FeatureRows {
   // Computes the scores of tags from those of planes: features of first tokens fire at begin and
   // unit, features of last tokens at end and unit.  A label whose segments have length 1 has no tag
   // but unit.  kY: the number of labels, or 0 if it is not a constant.
+  //
+  //   begin[y]  = token[y] + first[y]           unit[y] = token[y] + first[y] + last[y] + single[y]
+  //   inside[y] = token[y]                      end[y]  = token[y] + last[y]
   template <int kY>
   void to_tags(int T, const real* wide, real* out) const {
     const int Y = kY > 0 ? kY : d.Y;
@@ -50,6 +53,9 @@ struct Evaluator : FeatureRows {
     }
   }
   // The transpose of to_tags: from expected counts of tags to those of planes.
+  //
+  //   token[y] = begin[y] + inside[y] + end[y] + unit[y]
+  //   first[y] = begin[y] + unit[y],   last[y] = end[y] + unit[y],   single[y] = unit[y]
   template <int kY>
   void from_tags(int T, const real* tags, real* wide) const {
     const int Y = kY > 0 ? kY : d.Y;
@@ -75,6 +81,7 @@ struct Evaluator : FeatureRows {
     const int T = d.length(i);
     std::int32_t* at = work.ints(T);  // the segment of each token
     double score = 0.0;
+    // score = sum over the rows that apply to a segment of the path of x[row][its label]
     for (int s = 0; s < known.n_path; ++s) {
       for (int t = known.path[s].start; t < known.path[s].end; ++t) {
         real* cell = x + static_cast<std::ptrdiff_t>(t) * n + known.path[s].label;
@@ -111,6 +118,7 @@ struct Evaluator : FeatureRows {
     }
     return score;
   }
+  // score = sum over the boundaries t of the path of the edge weights of its two labels there
   double path_edges(int i, const Known& known, real count) const {
     double score = 0.0;
     if (d.edge_ptr.empty()) return score;
@@ -124,6 +132,7 @@ struct Evaluator : FeatureRows {
     }
     return score;
   }
+  // score = first[y_1] + last[y_n] + sum over s of transition[y_(s - 1), y_s]
   double path_labels(const Known& known) const {
     if (known.n_path == 0) return 0.0;
     // Forbidden transitions have no weight: gold labels may violate the model's constraints.
@@ -166,8 +175,13 @@ struct Evaluator : FeatureRows {
     return true;
   }
 
-  // Adds weight * (ln Z - score of the path) to the objective, and its gradient.  Returns false,
-  // with nothing added, if a value is out of range.
+  // Adds weight * (ln Z - score of the path) to the objective, and its gradient
+  //
+  //   weight (expected counts - counts of the path)
+  //
+  // The sweeps replace the scores in x and m by weight times the expected counts; then the path is
+  // subtracted, and the sums are distributed to the weights of the rows.  Returns false, with
+  // nothing added, if a value is out of range.
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;
@@ -188,6 +202,7 @@ struct Evaluator : FeatureRows {
     path_edges(i, known, static_cast<real>(-weight));
     count_path_labels(known, static_cast<real>(-weight));
     add_gradient(i, x);
+    // edge[id] += value times the expected count of its pair of labels at t
     for (int t = 1; m != nullptr && t < T; ++t) {
       const real* pairs = m + static_cast<std::ptrdiff_t>(t) * n * n;
       for_edges(i, t, [&](std::int32_t id, int at, real value) {

@@ -52,6 +52,8 @@ int PathPass::run(const std::int32_t* order, int count, int begin, double second
   return begin;
 }
 
+// One step for sequence i: delta = counts(gold) - counts(best) for the best path under the current
+// weights, with the costs of the loss added to its score if there is one.
 void PathPass::step(int i) {
   const Design& d = objective_->design();
   const Gold& gold = objective_->gold();
@@ -88,12 +90,20 @@ double PathPass::margin(const std::vector<LabelledSegment>& path, int i) const {
 
 // ---- updates ----
 
+// w[place] += x, and sums[place] += (t - 1) x, from which finish() computes the average.
 void PathPass::change(std::int64_t place, double x) {
   add(place, x);
   if (!sums_.empty()) sums_[place] += static_cast<double>(done_ - 1) * x;
 }
 
-// The updates of all rules except Frank-Wolfe; returns weight h.
+// The updates of all rules except Frank-Wolfe; returns weight h.  Over the touched weights k, with
+// S = 1 except for AROW,
+//
+//   h    = cost - sum of w[k] delta[k]
+//   norm = sum of S[k] delta[k]^2
+//   w[k] += tau S[k] delta[k],   and for AROW then   S[k] = 1 / (1 / S[k] + delta[k]^2 / r)
+//
+// with tau as in path_pass.hpp, times the weight of the sequence.
 double PathPass::move(int i, double cost) {
   const double* seen = this->seen();
   double score = 0.0, norm = 0.0;
@@ -125,7 +135,7 @@ double PathPass::move(int i, double cost) {
   return weight * h;
 }
 
-// Returns cost - u . w.
+// Returns cost - u . w, the derivative of D by the share of a path, up to a constant.
 double PathPass::gain(const Plane& plane) const {
   double total = plane.cost;
   for (std::size_t k = 0; k < plane.place.size(); ++k) total -= w_[plane.place[k]] * plane.value[k];
@@ -147,6 +157,7 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   }
   const double more = gains[best] - gains[worst];
   if (!(more > 1e-12 * (1.0 + std::abs(gains[best])))) return false;
+  // delta = u - u', of the best and the worst path; norm = |delta|^2 / (2 c2)
   for (const auto& [plane, sign] : {std::pair{&planes[best], 1.0}, {&planes[worst], -1.0}}) {
     for (std::size_t k = 0; k < plane->place.size(); ++k)
       touch(plane->place[k], sign * plane->value[k]);
@@ -155,6 +166,7 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   for (const std::int64_t place : touched_) norm += delta_[place] * delta_[place] * inverse_[place];
   const double most = planes[worst].share;
   const double share = norm * most > more ? more / norm : most;
+  // w[k] += share delta[k] / (2 c2)
   for (const std::int64_t place : touched_) {
     if (delta_[place] != 0.0) change(place, share * inverse_[place] * delta_[place]);
   }
@@ -168,6 +180,7 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
 // Returns how much D could grow to first order, before the first step, by moving all share to the
 // best path.
 double PathPass::settle(std::vector<Plane>& planes, double little) {
+  // most = max over the paths of their gain,  mean = sum of share times gain
   double most = kMinusInfinity, mean = 0.0;
   for (const Plane& plane : planes) {
     const double gained = gain(plane);
@@ -201,6 +214,8 @@ double PathPass::frank_wolfe(int i, double cost) {
   return h;
 }
 
+// Repeats pairwise steps for all sequences until the gain that is still possible is at most the
+// share kLeft of what was possible during the pass.  Sequences with little to gain are left out.
 void PathPass::settle() {
   const double little = 0.02 * kLeft * found_ / n_sequences();
   for (int pass = 0; pass < kPasses; ++pass) {

@@ -80,6 +80,10 @@ struct Asking : FeatureRows {
 
   // -- first order ---------------------------------------------------------------------------
 
+  // The best path: the scores of label pairs at boundary t are
+  //
+  //   m[y0, y] = transition[y0, y] + sum of the edge weights of the attributes at t for (y0, y)
+  //
   // x: [rows][n] scores, with room for the costs of segments
   int best(real* x, LabelledSegment* out) const {
     const Merged all = merge_costs(x, n, [&](int q) { return q < d.Y ? q : -1; });
@@ -105,6 +109,7 @@ struct Asking : FeatureRows {
     if (d.edge_ptr.empty()) return w.log_transition;
     const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(n) * n;
     real* out = reals(work, length() * size);
+    // out[t][y0, y] = transition[y0, y] + sum of the edge weights at t
     for (int t = 1; t < length(); ++t) {
       real* m = out + t * size;
       std::memcpy(m, w.log_transition, sizeof(real) * size);
@@ -144,7 +149,8 @@ struct Asking : FeatureRows {
 
   // -- label histories -----------------------------------------------------------------------
 
-  // Computes the score of entering each history at boundary t from the attributes there.
+  // Computes the score of entering each history at boundary t from the attributes there: the sum
+  // over the pairs and patterns that the history ends in.
   void entry_scores(int t, real* out) const {
     const Histories& h = *w.histories;
     const int square = d.Y * d.Y;
@@ -218,6 +224,8 @@ int best(const Design& d, const Weights<real>& w, int i, const Known& known, Lab
   return asking.best(x, out);
 }
 
+// The best segments, and P(segment) for each of those that `reading` keeps: expected counts of
+// the segment sweep, or for tags the probability of the run of tags that spells the segment.
 int confident(const Design& d, const Weights<real>& w, int i, const Known& known,
               const Reading& reading, LabelledSegment* out, double* probabilities, int* n_kept,
               Workspace& work) {
@@ -253,6 +261,7 @@ int confident(const Design& d, const Weights<real>& w, int i, const Known& known
   return count;
 }
 
+// ln Z, or false if a value is out of range.
 bool log_partition(const Design& d, const Weights<real>& w, int i, const Known& known,
                    double* log_z, Workspace& work) {
   work.clear();
@@ -265,6 +274,8 @@ bool log_partition(const Design& d, const Weights<real>& w, int i, const Known& 
   return !far && kernel.run(x, m, log_z);
 }
 
+// The tables of the best path, from which the n best are enumerated, and ln Z, which turns their
+// scores into probabilities.
 bool best_tables(const Design& d, const Weights<real>& w, int i, const Known& known,
                  BestTables* out, Workspace& work) {
   work.clear();
@@ -292,6 +303,10 @@ bool best_tables(const Design& d, const Weights<real>& w, int i, const Known& kn
   return true;
 }
 
+// Expected counts of rows, starts, ends, label pairs and edge weights.  Pairs at boundaries without
+// edge weights were summed as products of rows, outer[y0, y], and still lack their transition:
+//
+//   transitions[y0, y] = outer[y0, y] exp(transition[y0, y]) + pairs[y0, y]
 bool posterior(const Design& d, const Weights<real>& w, int i, const Known& known,
                const RowCounts& out, Workspace& work) {
   const Asking asking(d, w, i, known, work);
