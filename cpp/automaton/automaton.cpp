@@ -43,10 +43,6 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
   }
   const Suffixes suffixes(Y, histories);
   const States states(suffixes, {order, rules, possible, same_label_adjacent, false}, most_states);
-  if (!states.is_complete()) {
-    refuse_states(Y, a.first_order ? nullptr : &rules, "constrain, add_pattern",
-                  "limit fewer labels or use shorter patterns");
-  }
   const std::vector<States::State>& found = states.found;
   a.accepts_empty = states.accepts(0);
 

@@ -12,10 +12,6 @@ ArcProgram::ArcProgram(const Histories& h, const RuleSet& rules, const PossibleL
   std::iota(labels.begin(), labels.end(), 0);
   // The sums S(h, m) need a lane even if no sequence reaches (h, m).
   const States states(h.suffixes, {labels, rules, &possible, true, true}, kMostArcs / Y);
-  if (!states.is_complete()) {
-    refuse_states(Y, &rules, "constraints, patterns",
-                  "limit fewer labels, lower order, or raise pattern_min_freq");
-  }
   Q = static_cast<int>(states.found.size());
   std::vector<std::int32_t> lane_of(Q);
   // Calls visit(memory, state) for the states of a history, in the order of their memories.

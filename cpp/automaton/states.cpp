@@ -50,36 +50,50 @@ double least_states(const States::Inputs& in) {
   return total;
 }
 
+[[noreturn]] void refuse(const States::Inputs& in, bool labels_alone) {
+  const auto Y = static_cast<std::int64_t>(in.order.size());
+  if (labels_alone) {
+    throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(Y * Y) +
+                   " transitions, expected " + with_commas(kMostArcs) +
+                   " or fewer; use fewer labels");
+  }
+  const std::string limits = in.rules.limits() == 0
+                                 ? ""
+                                 : ", with the sets of the " + std::to_string(in.rules.limits()) +
+                                       " labels that may occur once,";
+  throw TooLarge(
+      (in.learning ? "constraints, patterns" : "constrain, add_pattern") +
+      std::string(": label histories and rules") + limits + " have more than " +
+      with_commas(kMostArcs / Y) + " states that can be reached, expected at most " +
+      with_commas(kMostArcs) + " arcs, " + with_commas(Y) + " for each state; limit fewer labels" +
+      (in.learning ? ", lower order, or raise pattern_min_freq" : " or use shorter patterns"));
+}
+
 }  // namespace
 
 Suffixes::Suffixes(int labels, const std::vector<std::vector<std::int32_t>>& histories)
     : Y(labels), to(labels, -1), fail(1, 0), parent(1, -1), last(1, -1) {
+  auto child = [&](int node, int y) {
+    const std::size_t at = static_cast<std::size_t>(node) * Y + y;
+    if (to[at] < 0) {
+      to[at] = static_cast<std::int32_t>(last.size());
+      to.insert(to.end(), Y, -1);
+      fail.push_back(0);
+      parent.push_back(node);
+      last.push_back(y);
+    }
+    return next(node, y);
+  };
   for (int y = 0; y < Y; ++y) child(0, y);
   for (const auto& history : histories) {
     int node = 0;
     for (const std::int32_t y : history) node = child(node, y);
     node_of_history.push_back(node);
   }
-  link();
-}
-
-int Suffixes::child(int node, int y) {
-  const std::size_t at = static_cast<std::size_t>(node) * Y + y;
-  if (to[at] < 0) {
-    to[at] = static_cast<std::int32_t>(last.size());
-    to.insert(to.end(), Y, -1);
-    fail.push_back(0);
-    parent.push_back(node);
-    last.push_back(y);
-  }
-  return to[at];
-}
-
-// Breadth first, so that the links of shorter suffixes are known before they are needed:
-//
-//   fail(node y) = to(fail(node), y)
-//   to(node, y)  = to(fail(node), y)    if node y is not a node
-void Suffixes::link() {
+  // Breadth first, so that the links of shorter suffixes are known before they are needed:
+  //
+  //   fail(node y) = to(fail(node), y)
+  //   to(node, y)  = to(fail(node), y)    if node y is not a node
   by_length.assign(to.begin(), to.begin() + Y);
   for (std::size_t i = 0; i < by_length.size(); ++i) {
     const int node = by_length[i];
@@ -101,17 +115,15 @@ States::States(const Suffixes& suffixes, const Inputs& in, std::int64_t most)
   const int Y = suffixes.Y;
   const PossibleLabels* possible = in.possible;
   const std::uint8_t* follows = pairs_of(possible);
-  complete_ = least_states(in) <= static_cast<double>(most);
-  auto number_of = [&](int node, std::int32_t memory) -> std::int32_t& {
+  const bool labels_alone = in.rules.empty() && static_cast<int>(suffixes.by_length.size()) == Y;
+  if (least_states(in) > static_cast<double>(most)) refuse(in, labels_alone);
+  auto add = [&](int node, std::int32_t memory) {
     std::vector<std::int32_t>& row = numbers_[node];
     if (memory >= static_cast<std::int32_t>(row.size())) row.resize(memory + 1, -1);
-    return row[memory];
-  };
-  auto add = [&](int node, std::int32_t memory) {
-    std::int32_t& number = number_of(node, memory);
-    if (number >= 0) return false;
-    number = static_cast<std::int32_t>(found.size());
+    if (row[memory] >= 0) return false;
+    row[memory] = static_cast<std::int32_t>(found.size());
     found.push_back({node, memory});
+    if (row[memory] >= most) refuse(in, labels_alone);
     return true;
   };
   // (h, m) goes to (longest suffix of h y that is a node, next(m, y)).
@@ -120,22 +132,21 @@ States::States(const Suffixes& suffixes, const Inputs& in, std::int64_t most)
     const std::int32_t next_memory = memories_.next(memory, previous, in.order[y]);
     if (next_memory < 0) return -1;
     const int next = suffixes.next(node, y);
-    if (add(next, next_memory) && in.with_suffixes) {
+    if (add(next, next_memory) && in.learning) {
       for (int shorter = suffixes.fail[next]; shorter != 0; shorter = suffixes.fail[shorter])
         add(shorter, next_memory);
     }
     return numbers_[next][next_memory];
   };
-  for (int y = 0; y < Y && complete_; ++y) {
+  for (int y = 0; y < Y; ++y) {
     const bool is_first =
         possible == nullptr || possible->first.empty() || possible->first[in.order[y]];
     starts.push_back(is_first ? visit(0, 0, y) : -1);
   }
-  complete_ = complete_ && static_cast<std::int64_t>(found.size()) <= most;
   // Breadth first: states are found in the order of the shortest label sequence that reaches them.
   std::size_t level_end = found.size();  // end of the states first reached by `length` labels
   int length = 1;
-  for (std::size_t i = 0; i < found.size() && complete_; ++i) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
     if (i % 256 == 0) check_interrupt();
     if (i == level_end) {
       level_end = found.size();
@@ -150,25 +161,7 @@ States::States(const Suffixes& suffixes, const Inputs& in, std::int64_t most)
           (follows != nullptr && !follows[static_cast<std::size_t>(in.order[x]) * Y + in.order[y]]);
       arcs.push_back(barred ? -1 : visit(node, memory, y));
     }
-    complete_ = static_cast<std::int64_t>(found.size()) <= most;
   }
-}
-
-void refuse_states(int Y, const RuleSet* rules, const char* arguments, const char* remedy) {
-  const std::int64_t square = std::int64_t{Y} * Y;
-  if (rules == nullptr) {
-    throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(square) +
-                   " transitions, expected " + with_commas(kMostArcs) +
-                   " or fewer; use fewer labels");
-  }
-  const std::string limits = rules->limits() == 0
-                                 ? ""
-                                 : ", with the sets of the " + std::to_string(rules->limits()) +
-                                       " labels that may occur once,";
-  throw TooLarge(std::string(arguments) + ": label histories and rules" + limits +
-                 " have more than " + with_commas(kMostArcs / Y) +
-                 " states that can be reached, expected at most " + with_commas(kMostArcs) +
-                 " arcs, " + with_commas(Y) + " for each state; " + remedy);
 }
 
 }  // namespace caesura

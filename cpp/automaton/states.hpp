@@ -40,10 +40,6 @@ struct Suffixes {
   std::vector<std::int32_t> by_length;        // all but the root, in the order of (length, labels)
 
   int next(int node, int y) const { return to[static_cast<std::size_t>(node) * Y + y]; }
-
- private:
-  int child(int node, int y);
-  void link();
 };
 
 // The states that label sequences reach, and their successors.
@@ -53,10 +49,11 @@ struct States {
     const RuleSet& rules;
     const PossibleLabels* possible;  // null if all sequences are possible
     bool same_label_adjacent;
-    // Whether to add the states (suffix of history, memory), even if no sequence reaches them.
-    bool with_suffixes;
+    // Whether the states are those of a model in training: they include all states (suffix of
+    // history, memory), even if no sequence reaches them.
+    bool learning;
   };
-  // If there are more than `most` states, is_complete() is false.
+  // Throws TooLarge if there are more than `most` states.
   States(const Suffixes& suffixes, const Inputs& inputs, std::int64_t most);
 
   struct State {
@@ -66,7 +63,6 @@ struct States {
   std::vector<std::int32_t> arcs;    // [found][Y] the state after each label, or -1
   std::vector<std::int32_t> starts;  // [Y] the state after each first label, or -1
 
-  bool is_complete() const { return complete_; }
   bool accepts(int memory) const { return memories_.accepts(memory); }
   // The numbers of the states of a node by memory, -1 where there is none.
   const std::vector<std::int32_t>& of_node(int node) const { return numbers_[node]; }
@@ -74,12 +70,6 @@ struct States {
  private:
   RuleMemory memories_;
   std::vector<std::vector<std::int32_t>> numbers_;  // [nodes][memories up to the last found]
-  bool complete_ = true;
 };
-
-// Throws TooLarge, which says that there are more than kMostArcs / Y states.  rules: null if the
-// labels alone have more than kMostArcs transitions.
-[[noreturn]] void refuse_states(int Y, const RuleSet* rules, const char* arguments,
-                                const char* remedy);
 
 }  // namespace caesura

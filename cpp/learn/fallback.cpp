@@ -10,19 +10,6 @@ namespace caesura {
 
 namespace {
 
-// The sequences that are not barred.
-PossibleLabels possible_in(const Layout& layout) {
-  PossibleLabels out{layout.longest, layout.barred_start, layout.barred};
-  for (std::uint8_t& one : out.first) one = one == 0;
-  for (std::uint8_t& one : out.follows) one = one == 0;
-  return out;
-}
-
-std::shared_ptr<const ArcProgram> program_of(const Layout& layout) {
-  return std::make_shared<ArcProgram>(*layout.histories, layout.rules, possible_in(layout),
-                                      trainer<double>().width);
-}
-
 void forbid(const Site& site, std::int32_t target, ProblemInput& in) {
   const auto id = static_cast<std::int32_t>(in.potentials.size());
   in.potentials.push_back({site.start, site.end, target, site.flags, id, kMinusInfinity});
@@ -47,34 +34,6 @@ void forbid_segments(const Condition& condition, ProblemInput& in) {
 }
 
 }  // namespace
-
-void make_program(Layout& layout) {
-  layout.program = nullptr;
-  try {
-    layout.program = program_of(layout);
-  } catch (const TooLarge&) {
-    // layout_within() may succeed.
-  }
-}
-
-std::shared_ptr<const Layout> layout_within(std::shared_ptr<const Layout> layout, int longest) {
-  // With fewer tokens than limits, most sets of used labels do not occur.
-  if (layout->histories == nullptr ||
-      (layout->program != nullptr && layout->rules.limits() <= longest))
-    return layout;
-  auto out = std::make_shared<Layout>(*layout);
-  out->longest = longest;
-  out->program = program_of(*out);
-  return out;
-}
-
-std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
-                                              const std::vector<std::int32_t>& order) {
-  if (layout.histories == nullptr) return automaton_for(order, {}, {}, true);
-  if (layout.program == nullptr) return nullptr;
-  const PossibleLabels possible = possible_in(layout);
-  return automaton_for(order, layout.patterns, layout.rules, true, &possible);
-}
 
 SequenceCounts sequence_scores(const Layout& layout, const Design& d, const Unpacked<double>& w,
                                int i, Workspace& work) {

@@ -73,7 +73,7 @@ Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) 
   layout->barred_end = std::move(rules.barred_end);
   layout->entry_bias = std::move(rules.entry_bias);
   const Layout& trained = *parameters.layout();
-  if (layout->histories != nullptr &&
+  if (!layout->rules.empty() &&
       (layout->barred != trained.barred || layout->barred_start != trained.barred_start))
     make_program(*layout);  // it has the states that sequences that are not barred reach
   const Design none;

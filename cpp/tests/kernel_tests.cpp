@@ -2,20 +2,12 @@
 // sanitizers.  The results are tested thoroughly from Python; here ln Z is checked against
 // enumeration, and the other answers against ln Z and each other.
 
-#ifndef _WIN32
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "infer/answers.hpp"
@@ -306,33 +298,6 @@ void check_threads() {
   }
 }
 
-// A child that is forked while another thread uses the cache of automata can use it, too.
-void check_forks() {
-#ifndef _WIN32
-  std::vector<std::int32_t> order(500);
-  std::iota(order.begin(), order.end(), 0);
-  automaton_for(order, {}, {}, true);
-  std::atomic<bool> stop{false};
-  std::thread busy([&] {
-    while (!stop) automaton_for(order, {}, {}, true);
-  });
-  for (int k = 0; k < 50; ++k) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);  // kills a child that waits forever
-      automaton_for(order, {}, {}, true);
-      _exit(0);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    check(status == 0, "the cache of automata in a forked child", k);
-    if (status != 0) break;
-  }
-  stop = true;
-  busy.join();
-#endif
-}
-
 }  // namespace
 
 int main() {
@@ -340,7 +305,6 @@ int main() {
   for (int seed = 0; seed < count; ++seed) check_problem(seed);
   for (int seed = 0; seed < 50; ++seed) check_spelled(seed);
   check_threads();
-  check_forks();
   std::printf("%s kernels: %d problems, %d failures\n", kernels().name, count, failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
