@@ -338,9 +338,7 @@ def test_forbidden_pairs_need_no_states() -> None:
     backwards = np.tril(np.ones((Y, Y), np.uint8))
     none: Any = np.zeros(0, np.int32)
     bounds = np.zeros(Y, np.int32)
-    free = _kernels.Parameters.restore(
-        Y, attributes, bounds, backwards, None, None, *[none] * 7
-    )
+    free = _kernels.Parameters.restore(Y, attributes, bounds, backwards, None, None, *[none] * 7)
     assert free.with_rules([("at most once", [k]) for k in range(Y)], None).n_states == Y
 
 
