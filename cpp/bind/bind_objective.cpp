@@ -24,14 +24,17 @@ void make_objective(BoundObjective* self, const Parameters& parameters,
           "cost: wrong shape");
   std::vector<double> observed = parameters.count(*design, *gold, weight.data(), nullptr, n);
   gold->move_to(design->folder);
-  new (self) BoundObjective{std::make_shared<Objective>(parameters.layout(), std::move(design),
-                                                        std::move(gold), copied(weight),
-                                                        std::move(observed))};
+  int longest = 0;
+  for (int i = 0; i < n; ++i) longest = std::max(longest, design->length(i));
+  new (self) BoundObjective{std::make_shared<Objective>(layout_within(parameters.layout(), longest),
+                                                        std::move(design), std::move(gold),
+                                                        copied(weight), std::move(observed))};
   Objective& objective = *self->objective;
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
   objective.order = copied(order);
-  objective.automaton =
-      layout.histories == nullptr ? std::move(automaton) : automaton_of(layout, objective.order);
+  objective.automaton = layout.histories == nullptr
+                            ? std::move(automaton)
+                            : automaton_of(objective.layout(), objective.order);
 }
 
 // ---- Online learning ----

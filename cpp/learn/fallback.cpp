@@ -8,11 +8,6 @@
 
 namespace caesura {
 
-std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
-                                              const std::vector<std::int32_t>& order) {
-  return automaton_for(order, layout.patterns, layout.rules, true);
-}
-
 namespace {
 
 void forbid(const Site& site, std::int32_t target, ProblemInput& in) {

@@ -219,6 +219,11 @@ template <class Real>
 bool Unpacked<Real>::set_histories(const Layout& layout) {
   histories_ = layout.histories;
   const Histories& h = *histories_;
+  view_.histories = &h;
+  view_.by_state = !layout.row_patterns.empty();
+  program_ = layout.program;
+  view_.program = program_.get();
+  if (program_ == nullptr) return false;
   std::vector<double> score(h.lanes, 0.0);
   for (std::size_t k = 0; k < h.pair.size(); ++k) {
     if (h.pair[k] >= 0) score[h.pair[k]] = transition[k];
@@ -226,7 +231,6 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   for (std::int64_t k = 0; k < layout.n_plain; ++k) score[h.pattern[k]] += pattern[k];
   h.add_shorter(score.data());
   bool near = true;
-  program_ = layout.program;
   const ArcProgram& p = *program_;
   const Real none = -std::numeric_limits<Real>::infinity();
   entry_.assign(p.lanes, Real{0});
@@ -272,11 +276,8 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   }
   weighted_.push_back({-1, -1, -1});
   view_.weighted = weighted_.data();
-  view_.histories = &h;
-  view_.program = &p;
   view_.ending = ending_.data();
   view_.log_ending = log_ending_.data();
-  view_.by_state = !layout.row_patterns.empty();
   view_.entry = entry_.data();
   view_.log_entry = log_entry_.data();
   return near;
