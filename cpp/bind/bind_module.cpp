@@ -19,6 +19,7 @@ NB_MODULE(_kernels, m) {
   kernels();  // reports a bad CAESURA_KERNELS at import
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
   bind_problem(m);
+  bind_posterior(m);
   bind_engine(m);
   bind_batch(m);
   bind_encoding(m);

@@ -110,9 +110,7 @@ void bind_objective(nb::module_& m) {
            "What a wrong segmentation costs, in place of all costs before: none, hamming, segments "
            "or zero-one.")
       .def("expectations", &BoundObjective::expectations, "w"_a, "i"_a, "constrained"_a,
-           "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.")
-      .def("cost_segments", &BoundObjective::cost_segments, "i"_a, "starts"_a, "ends"_a, "rows"_a,
-           "Adds costs to the scores of some segments of a sequence.");
+           "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.");
 
   nb::class_<OnlinePass>(m, "OnlinePass",
                          "A pass of SGD or AdaGrad, which touches the weights of each batch only.")

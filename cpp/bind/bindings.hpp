@@ -79,6 +79,7 @@ RuleSet rules_from(const NamedRules& named, int Y, const std::optional<Spelling>
 
 void bind_problem(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
+void bind_posterior(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);

@@ -73,8 +73,8 @@ class Labels {
   void set(const std::vector<double>& transition, const std::vector<double>& start,
            const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
            Weights<Real>& view);
-  // Replace one score and its exp.  The new score must be finite if and only if the old one was,
-  // because the panels are not rebuilt.
+  // Replace one score and its exp, in double precision only.  The new score must be finite if and
+  // only if the old one was, because the panels are not rebuilt.
   void put_transition(int previous, int label, double score, double exp);
   void put_start(int label, double score, double exp);
   void put_end(int label, double score, double exp);
@@ -101,6 +101,8 @@ class Unpacked {
   // a transition is out of the kernels' range, so that the general sweeps must answer.
   bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places,
            const double* w, int width, int n_threads);
+  // The following three are there in double precision only (weight_updates.cpp).
+  //
   // Sets the weights of transitions, patterns, starts and ends only, with one pass over them.
   // set() must have been called with the same layout and design.  w: [size]
   bool set_labels(const Layout& layout, const Design& design, const double* w);

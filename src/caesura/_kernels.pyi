@@ -1,6 +1,7 @@
 """Compiled kernels; use them through caesura's functions."""
 
 from collections.abc import Callable, Sequence
+import enum
 from typing import Annotated, overload
 
 import numpy
@@ -90,8 +91,6 @@ def posterior(problems: Sequence[Problem], method: int, n_threads: int, want_ent
 def best(problems: Sequence[Problem], method: int, n_threads: int) -> list[tuple[list[tuple[int, int, int]], float] | None]: ...
 
 def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int, kind: type[tuple], names: list[list[str]], path: type[tuple], origins: list[object]) -> list[list]: ...
-
-def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]: ...
 
 def n_best_spelled(problems: Sequence[Problem], reading: Reading, n: int, method: int, n_threads: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]: ...
 
@@ -452,21 +451,6 @@ class SpanPerceptron:
     @property
     def updates(self) -> int: ...
 
-    @property
-    def early(self) -> int: ...
-
-    @property
-    def keep_log(self) -> bool: ...
-
-    @keep_log.setter
-    def keep_log(self, arg: bool, /) -> None: ...
-
-    @property
-    def log(self) -> list[tuple[int, int, int, float]]:
-        """
-        Of each example: its number, where gold left the agenda, where the update was, by how much gold was worse.
-        """
-
 class SpanPosterior:
     """Probabilities of the spans of one sequence."""
 
@@ -752,9 +736,6 @@ class Objective:
         ln Z of one sequence, or of what agrees with its partial labels, and expected counts.
         """
 
-    def cost_segments(self, i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Adds costs to the scores of some segments of a sequence."""
-
 class OnlinePass:
     """
     A pass of SGD or AdaGrad, which touches the weights of each batch only.
@@ -785,12 +766,23 @@ class OnlinePass:
     def done(self) -> int:
         """Batches, with those before the pass."""
 
+class PathStep(enum.Enum):
+    """How a learner of `PathPass` changes weights."""
+
+    PERCEPTRON = 0
+
+    PASSIVE_AGGRESSIVE = 1
+
+    AROW = 2
+
+    FRANK_WOLFE = 3
+
 class PathPass:
     """
     Passes of a learner that looks at best paths, which touch only the weights that a step changes.
     """
 
-    def __init__(self, objective: Objective, rule: str, pa_type: int, c: float, by_errors: bool, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
+    def __init__(self, objective: Objective, step: PathStep, pa_type: int, c: float, by_errors: bool, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
 
     def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
         """

@@ -80,7 +80,7 @@ class Written(NamedTuple):
 class Showable(Protocol):
     """The interface of objects with a display form, such as paths."""
 
-    def _shown(self) -> Shown: ...
+    def shown(self) -> Shown: ...
 
 
 class _Piece(NamedTuple):
@@ -311,7 +311,7 @@ def _pieces(
     written: Written | None = None,
 ) -> Iterator[_Piece]:
     """Iterate over the segments and the text between them."""
-    own = segments._shown() if hasattr(segments, "_shown") else Shown(segments)
+    own = segments.shown() if hasattr(segments, "shown") else Shown(segments)
     cuts = list(own.segments)
     words = own.tokens if tokens is None else tokens
     chances = own.probabilities if probabilities is None else probabilities

@@ -17,7 +17,6 @@ from caesura.features.templates import Column
 
 __all__ = ["Batch", "Firings", "Words"]
 
-OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in `potentials`
 UNSEEN = -3  # number of an unknown value, as in cpp/encode/attributes.hpp
 
 

@@ -61,8 +61,14 @@ class Path(_Scored):
         path._origin = p, problem_of(p)
         return path
 
-    def _shown(self) -> render.Shown:
-        """Return the displayed segments, with probabilities unless the potentials have changed."""
+    def shown(self) -> render.Shown:
+        """Return what is displayed, with probabilities unless the potentials have changed.
+
+        Examples
+        --------
+        >>> Path([Segment(0, 1, "name")], 4.0).shown().segments
+        [Segment(start=0, end=1, label='name')]
+        """
         if self._origin is None:
             return render.Shown(self.segments)
         p, problem = self._origin

@@ -18,7 +18,7 @@ from caesura.inference.kernel_calls import check_answers, check_count, threads_o
 from caesura.inference.results import Marginals
 from caesura.models.constrained_inference import Asked, constrained
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
-from caesura.models.fitted import Fitted, layout_bounds, scorer_of
+from caesura.models.fitted import Fitted, layout_bounds, outside_biases, scorer_of
 from caesura.models.inputs import chunks, documents_of, encoded, one_sequence, raw_chunks
 from caesura.models.kernel_constraints import ConditionReader
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
@@ -108,10 +108,8 @@ class Predictor(OnlineModel):
         untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser_, first)
         corpus, lengths = untyped
         check_sizes(lengths, structure, first)
-        bias = None
-        if self._checked_bias():
-            bias = np.zeros(len(structure.states))
-            bias[self.coding.outside_states(structure.states, fitted.scheme)] = self.outside_bias
+        outside = self.coding.outside_states(structure.states, fitted.scheme)
+        bias = outside_biases(structure, outside, self._checked_bias())
 
         def document(i: int) -> Document:
             return documents_of([raw[i]], self.tokeniser_, "X", first + i)[0]

@@ -15,8 +15,9 @@ from caesura.errors import InvalidInput, message
 from caesura.potentials.arrays import ScoreArrays
 from caesura.potentials.display import html_summary, text_summary
 from caesura.potentials.labels import Label
-from caesura.potentials.parts import OPEN_END, OPEN_START, Parts
+from caesura.potentials.parts import Parts
 from caesura.segments import Segment
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = ["Potentials"]
 
