@@ -66,8 +66,8 @@ def constrained(rule: str, value: Any) -> Potentials:
     return potentials().constrain(**{rule: value})
 
 
-for _rule in "required forbidden boundaries no_boundaries allowed at_most_once ordered".split():
-    ASK[_rule] = partial(constrained, _rule)
+RULES = ["required", "forbidden", "boundaries", "no_boundaries", "allowed", "ordered"]
+ASK |= {rule: partial(constrained, rule) for rule in [*RULES, "at_most_once", "exactly_once"]}
 
 
 @pytest.mark.parametrize("name", ASK)
