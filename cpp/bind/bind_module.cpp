@@ -25,6 +25,7 @@ NB_MODULE(_kernels, m) {
   bind_encoding(m);
   bind_bags(m);
   bind_text(m);
+  bind_around(m);
   bind_segments(m);
   bind_spans(m);
   bind_graph(m);

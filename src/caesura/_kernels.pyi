@@ -272,8 +272,20 @@ class TokenTypes:
     def add_column(self, kind: str, normalisers: Sequence[str], values: Interner, *, low: int = 0, high: int = 0, buckets: Sequence[str] = [], pattern: Pattern | None = None, known: Interner | None = None, every: bool = False) -> int:
         """Add a column of words, and return its index."""
 
-    def read_texts(self, texts: Sequence, tokeniser: str) -> TokenBatch:
-        """Cut texts into tokens, and return their types."""
+    def read_texts(self, texts: Sequence, tokeniser: str, located: bool = False) -> TokenBatch:
+        """
+        Cut texts into tokens, and return their types, with their places if asked for.
+        """
+
+    def read_matches(self, texts: Sequence, pattern: Pattern, most: int, located: bool = False) -> TokenBatch:
+        """
+        The same with the matches of a pattern; None if a text takes more than `most` bytes.
+        """
+
+    def read_spans(self, texts: Sequence, spans: list, located: bool = False) -> TokenBatch:
+        """
+        The same with the spans of tokens in each text, of which empty ones are left out.
+        """
 
     def read_tokens(self, sequences: Sequence) -> TokenBatch:
         """Return the types of tokens."""
@@ -307,6 +319,30 @@ def repeats(batch: TokenBatch, offset: int, values: Interner, grow: bool) -> Ann
     """
     The number of yes or no for each token: whether it is the same as another.
     """
+
+class WordsAround:
+    """The words that contain the tokens of a batch."""
+
+    @property
+    def words(self) -> TokenBatch:
+        """The words of all sequences."""
+
+    def cut(self, view: str, words: TokenTypes, pieces: TokenTypes) -> None:
+        """Read the two pieces of the word of each token."""
+
+    def values(self, view: str, offset: int, before: int, after: int, words: TokenTypes, column: int, pieces: TokenTypes | None = None, of_piece: int = -1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """
+        The values, at each token, of the word at an offset from its own: ptr or None, numbers.
+        """
+
+    def values_of(self, view: str, offset: int, before: int, after: int, ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """The same with a column that has its own values at each word."""
+
+    def places(self, numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The number of each token's position: only, first, inside or last."""
+
+def words_around(words: TokenTypes, own: TokenTypes, tokens: TokenBatch, texts: list | None, offsets: list | None, by: str) -> WordsAround:
+    """The words that contain the tokens of a batch."""
 
 class SimilarEntries:
     """The entries of a lexicon, and which spans are similar to one."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from caesura.checks import whole
+from caesura.checks import listed, whole
 from caesura.errors import InvalidInput
 
 __all__ = ["BARRED", "FORCED", "Constraints"]
@@ -59,9 +59,7 @@ class Constraints:
 
     def mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
         """Require or forbid inner boundaries."""
-        if not isinstance(positions, Iterable):
-            raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
-        for position in positions:
+        for position in listed(argument, positions, "a list of positions"):
             whole(argument, position, 0)
             if not 0 < position < self.length:
                 raise InvalidInput(

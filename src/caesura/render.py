@@ -27,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TextIO
 
 from caesura.errors import InvalidInput, message
+from caesura.segments.segmentation import typed
 
 __all__ = ["PALETTE", "Shown", "Written", "colour_wanted", "heat_map", "html", "table", "text"]
 __all__ += ["display_width", "visible"]
@@ -312,7 +313,7 @@ def _pieces(
 ) -> Iterator[_Piece]:
     """Iterate over the segments and the text between them."""
     own = segments.shown() if hasattr(segments, "shown") else Shown(segments)
-    cuts = list(own.segments)
+    cuts = typed(own.segments)
     words = own.tokens if tokens is None else tokens
     chances = own.probabilities if probabilities is None else probabilities
     T = _checked(cuts, words, chances)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from caesura import _kernels
-from caesura.checks import whole
+from caesura.checks import listed, whole
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, message
 from caesura.inference.problems import problems_of
 from caesura.inference.results import Path, named
@@ -46,7 +46,7 @@ METHODS = {"auto": 0, "overlapping": 0, "bounded": 1, "reference": None}
 
 def kernel_number(method: str) -> int | None:
     """Return the kernel number of a method; None for the reference."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(f"method: got {method!r}, expected one of {list(METHODS)}")
     return METHODS[method]
 
@@ -92,12 +92,11 @@ def _too_many() -> TooLarge:
 
 def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
     """Return one or many `Potentials` as a list."""
-    found = [p] if isinstance(p, Potentials) else list(p) if isinstance(p, Iterable) else [p]
+    expected = "Potentials or a list of Potentials"
+    found = [p] if isinstance(p, Potentials) else listed(name, p, expected)
     for one in found:
         if not isinstance(one, Potentials):
-            raise InvalidInput(
-                f"{name}: got {type(one).__name__}, expected Potentials or a list of Potentials"
-            )
+            raise InvalidInput(f"{name}: got {type(one).__name__}, expected {expected}")
     return found
 
 
@@ -177,9 +176,8 @@ def label_lists(listed: Sequence[Potentials]) -> list[list[str]]:
 
 def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
     """Return a full segmentation by label index, or raise."""
-    if not isinstance(segments, Iterable):
-        raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
-    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(segments)]
+    found = listed("segments", segments, "a list of (start, end, label)")
+    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(found)]
     at = 0
     for i, (start, end, _) in enumerate(indexed):
         if start != at:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, render
+from caesura.checks import share, whole
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.inference.problems import problem_of
 from caesura.potentials import Label, Potentials
@@ -267,12 +268,11 @@ class Marginals:
         ...  in caesura.marginals(p).segments(0.5)]
         [(Segment(start=0, end=2, label='name'), 0.967)]
         """
-        if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+        least = share("min_probability", min_probability)
         names = self._potentials.labels
         return [
             (Segment(start, end, names[y]), probability)
-            for start, end, y, probability in self._rows().segments(min_probability)
+            for start, end, y, probability in self._rows().segments(least)
         ]
 
     def transition(self, position: int, previous: Label, label: Label) -> float:
@@ -285,7 +285,7 @@ class Marginals:
         >>> round(m.transition(1, "name", "other"), 4)
         0.1667
         """
-        p = self._potentials
+        p, position = self._potentials, whole("position", position, 0)
         if not 0 < position < p.length:
             raise InvalidInput(
                 f"position: got {position}, expected an inner boundary, 1 to {p.length - 1}"

@@ -9,7 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import MOST_TOKENS, integers, label_names, number, numbers, whole
+from caesura.checks import (
+    MOST_TOKENS,
+    booleans,
+    integers,
+    label_names,
+    listed,
+    number,
+    numbers,
+    whole,
+)
 from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput, message
 from caesura.potentials.arrays import ScoreArrays
@@ -84,6 +93,7 @@ class Potentials(ScoreArrays):
             same_label_adjacent,
         )
         T, Y = self.length, len(self.labels)
+        tokens = None if tokens is None else listed("tokens", tokens, "the text of each token")
         if tokens is not None and len(tokens) != T:
             raise InvalidInput(f"tokens: got {len(tokens)} tokens, expected length={T} of them")
         self.tokens = None if tokens is None else tuple(tokens)
@@ -189,8 +199,8 @@ class Potentials(ScoreArrays):
             integers("ends", ends),
             targets,
             numbers("score", scores),
-            np.asarray(open_start, bool),
-            np.asarray(open_end, bool),
+            booleans("open_start", open_start),
+            booleans("open_end", open_end),
         )
         try:
             s, e, z, w, opens, opene = np.broadcast_arrays(*columns)
@@ -256,7 +266,7 @@ class Potentials(ScoreArrays):
         """
         if isinstance(labels, str):
             raise InvalidInput(f"labels: got the string {labels!r}, expected a list of labels")
-        target = self._target("labels", tuple(labels))
+        target = self._target("labels", tuple(listed("labels", labels, "a list of labels")))
         value = number("score", score)
         s = -1 if start is None else whole("start", start, 0, self.length - 1)
         e = -1 if end is None else whole("end", end, 1, self.length)
@@ -312,12 +322,17 @@ class Potentials(ScoreArrays):
         0.6667
         """
         changed = self._constraints.copy()  # an error leaves the constraints unchanged
-        for segment in required:
+        spans = "a list of segments (start, end, label)"
+        for segment in listed("required", required, spans):
             changed.require(*self.segment_index(segment, "required"))
-        changed.forbidden += [self.segment_index(segment, "forbidden") for segment in forbidden]
+        some = listed("forbidden", forbidden, spans)
+        changed.forbidden += [self.segment_index(segment, "forbidden") for segment in some]
         changed.mark("boundaries", FORCED, boundaries)
         changed.mark("no_boundaries", BARRED, no_boundaries)
-        for token, labels in (allowed or {}).items():
+        if allowed is not None and not isinstance(allowed, Mapping):
+            expected, remedy = "a dict of token to labels", "write {0: ['name']}"
+            raise InvalidInput(message("allowed", allowed, expected, remedy))
+        for token, labels in ({} if allowed is None else allowed).items():
             whole("allowed", token, 0, self.length - 1)
             changed.allow([token], self._label_set("allowed", labels))
         for y in self._label_set("at_most_once", at_most_once):
