@@ -38,6 +38,7 @@ class Kind(StrEnum):
     WRONG_BOTH = "wrong both"  # overlaps, with another label
     MISSED = "missed"  # gold segment without a match
     SPURIOUS = "spurious"  # predicted segment without a match
+    INVENTED = SPURIOUS  # the earlier name
 
 
 class Match(NamedTuple):
@@ -151,6 +152,11 @@ class Errors(NamedTuple):
     wrong_both: int  # other boundaries and label
     missed: int  # gold segments without a match
     spurious: int  # predicted segments without a match
+
+    @property
+    def invented(self) -> int:
+        """The earlier name of `spurious`."""
+        return self.spurious
 
     @property
     def wrong(self) -> int:
