@@ -20,9 +20,13 @@ from timing import best_seconds, table
 
 import caesura
 from caesura import _kernels
+from caesura.documents import Document
+from caesura.encoding.spans import SpanEncoder
+from caesura.features import previous, this, word
 from caesura.inference.batch import Batch, batch_posterior
 from caesura.inference.problems import problem_of
-from caesura.potentials import OPEN_END, OPEN_START
+from caesura.inference.results import Path as Ranked
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from learning_cases import Case
@@ -154,6 +158,102 @@ def best(twin: Twin) -> list[float]:
     ]
 
 
+def five_best(twin: Twin) -> list[float]:
+    """Seconds for the five best of each sequence, with ln Z for their probabilities.
+
+    The rows are scored where they are; the general walk needs a problem, whose making counts.
+    """
+    scorer, design = twin.scorer(), twin.parameters.compile(twin.corpus)
+    names: Any = list(range(twin.Y))
+    n = len(twin.lengths)
+    reading = _kernels.Reading(np.arange(twin.Y, dtype=np.int32), None)
+
+    def ranked() -> tuple[list[list[Any]], list[float]]:
+        problems = [scorer.problem(design, i) for i in range(n)]
+        found = _kernels.n_best(problems, 5, 0, 1, tuple, [names] * n, Ranked, [None] * n)
+        return found, _kernels.log_partition(problems, 0, 1)
+
+    fast = scorer.n_best(design, reading, tuple, names, 5, 1)
+    for mine, others, z in zip(fast, *ranked(), strict=True):
+        assert np.allclose([p for _, p in mine], [np.exp(one.score - z) for one in others])
+    return [
+        best_seconds(lambda: scorer.n_best(design, reading, tuple, names, 5, 1)),
+        best_seconds(ranked),
+    ]
+
+
+def tags(Y: int) -> list[float]:
+    """Seconds for the best segments that tags encode with their probabilities.
+
+    State 0 is outside; B and I of a label, or three tags for a label of BIES, follow each other.
+    """
+    twin = Twin(200, 30, Y, longest=1)
+    label = np.array([-1, *(k // 2 for k in range(Y - 1))], np.int32)
+    joined = np.zeros((Y, Y), np.uint8)
+    for k in range(1, Y - 1, 2):
+        joined[k, k + 1] = joined[k + 1, k + 1] = 1
+    reading = _kernels.Reading(label, joined)
+    scorer, design = twin.scorer(), twin.parameters.compile(twin.corpus)
+    names, problems = list(range(Y)), [problem_of(p) for p in general(twin, True)]
+    states = {k: np.flatnonzero(label == k).tolist() for k in set(label.tolist())}
+    found = scorer.best(design, reading, 1).segments(tuple, names)
+
+    def looked_up() -> list[float]:
+        out = []
+        for problem, segments in zip(problems, found, strict=True):
+            lookup = _kernels.Lookup(problem, 0)
+            out += [lookup.run(s, e, states[label[y]], joined) for s, e, y in segments]
+        return out
+
+    fast = scorer.confident(design, reading, 1).probabilities
+    assert np.allclose(fast, looked_up(), atol=1e-9)
+    return [
+        best_seconds(lambda: scorer.confident(design, reading, 1)),
+        best_seconds(looked_up) + best_seconds(lambda: _kernels.best(problems, 0, 1)),
+    ]
+
+
+def pairs() -> list[float]:
+    """Seconds for the best segments with features of pairs of segments: agenda and span graph."""
+    rng, Y, longest = np.random.default_rng(0), 4, 5
+    documents = [
+        Document(tuple(map(str, rng.integers(0, WORDS, size=n).tolist())))
+        for n in rng.integers(10, 21, size=60).tolist()
+    ]
+    encoder = SpanEncoder(
+        [word[0], this.text, previous.text & this.text, previous.last & this.last]
+    )
+    corpus: Any = encoder.encode(documents, True)
+    gold = []
+    for document in documents:
+        cuts = [0]
+        while cuts[-1] < len(document):
+            cuts.append(min(len(document), cuts[-1] + int(rng.integers(1, longest))))
+        y = rng.integers(0, Y, size=len(cuts) - 1)
+        gold.append(np.stack([cuts[:-1], cuts[1:], y], axis=1).astype(np.int32))
+    none = np.zeros(Y, np.uint8)
+    bars: tuple[Any, Any, Any, Any] = (
+        np.full(Y, longest, np.int32),
+        np.zeros((Y, Y), np.uint8),
+        none,
+        none,
+    )
+    model = encoder.new_model(Y, True)
+    learner = _kernels.SpanPerceptron(model, corpus, gold, *bars, np.ones(len(gold)), None, 0)
+    learner.run(np.tile(np.arange(len(gold), dtype=np.int32), 2), 0, 1e9, None)
+    scorer = _kernels.SpanScorer(learner.averaged(), *bars, None, None)
+    reading, names = _kernels.Reading(np.arange(Y, dtype=np.int32), None), list(range(Y))
+    ranked = scorer.n_best(corpus, reading, tuple, names, 1, 1)
+    found = scorer.best(corpus, reading, 1).segments(tuple, names)
+    for i, (mine, [(other, _)]) in enumerate(zip(found, ranked, strict=True)):
+        first, second = (scorer.score(corpus, i, np.array(one, np.int32)) for one in (mine, other))
+        assert np.isclose(first, second, rtol=1e-9)
+    return [
+        best_seconds(lambda: scorer.best(corpus, reading, 1)),
+        best_seconds(lambda: scorer.n_best(corpus, reading, tuple, names, 1, 1)),
+    ]
+
+
 def dense(dtype: type[np.floating[Any]]) -> list[float]:
     """Seconds for the counts of a batch of scores of segments, as of a layer for torch."""
     rng = np.random.default_rng(0)
@@ -189,13 +289,18 @@ def main() -> None:
         line(f"chain ln Z, Y={Y}", "E3 / E1", log_z, log_z_sweep)
         line(f"chain counts in learning, Y={Y}", "E3 / E1+E2", learn, sweeps)
         line(f"chain best, Y={Y}", "L5 / E1", *best(chain))
+        line(f"chain 5 best, Y={Y}", "rows / walk", *five_best(chain))
     for name, longest in (("bounded", 6), ("unbounded", 0)):
         segments = Twin(100, 30, 10, longest=longest, spans=True)
         line(f"segments {name} counts", "L1+L3 / E1+E2", *sums(segments, False)[0])
         line(f"segments {name} best", "L5 / E1", *best(segments))
+        line(f"segments {name} 5 best", "rows / walk", *five_best(segments))
     high = Twin(60, 20, 6, longest=0, spans=True, order=2)
     line("label patterns counts", "L7+L8 / E1+E2", *sums(high, False)[0])
     line("label patterns best", "L9 / E1", *best(high))
+    for Y in (5, 21):
+        line(f"probabilities of segments of {Y} tags", "L1+L3+L5 / E1+E2", *tags(Y))
+    line("pairs of segments best", "agenda / graph", *pairs())
     for dtype in (np.float64, np.float32):
         line(f"dense segments counts, {dtype.__name__}", "dense / E1+E2", *dense(dtype))
     print("milliseconds for a batch; ratio: how much faster the first is")

@@ -227,6 +227,8 @@ def test_sums(shape: tuple[int, int, list[int]], depth: int) -> None:
     best = sorted(shares.values(), reverse=True)[:4]
     assert [p for _, p in ranked] == pytest.approx(best, abs=1e-10)
     assert len({tuple(segments) for segments, _ in ranked}) == len(ranked)
+    [found] = scorer.best(case.corpus, reading, 1).segments(tuple, list(range(Y)))
+    assert shares[tuple(found)] == pytest.approx(ranked[0][1], abs=1e-10)  # agenda and graph
     [drawn] = scorer.sample(case.corpus, reading, Segment, list(range(Y)), 3, 7, 1)
     assert all(tuple(tuple(one) for one in path) in shares for path in drawn)
 

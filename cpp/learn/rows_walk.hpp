@@ -6,14 +6,12 @@
 //   kClosed(e, y) <- kBegun(s, y) for all starts that a segment of label y may have
 //   kBegun(s, y)  <- kClosed(s, z) for all labels z
 //
-// It is 1.5 to 1.9 times as fast as the general walk (lines "segments ... 5 best" of
-// bench/twins.py), which needs a Problem.  With it, `predict_n_best(X, 5)` is 1.7 (chain) and 2.9
-// times (semi-CRF) as fast on addresses, and 1.2 and 2.0 times on CoNLL-2000 (lines
-// "predict_n_best(5)" of bench/answers.py, with Scorer::walks() returning false).  Chains of many
-// labels gain least, because most of their time goes to the enumeration, which both walks share;
-// they need no code of their own here, so they take this walk too.  A node of a label without a
-// bound has as many terms as there are tokens before it, so long sequences are left to the general
-// walk.
+// It is 1.5 to 2.2 times as fast as making a Problem and walking over that (lines "... 5 best" of
+// bench/twins.py).  With features and results, `predict_n_best(X, 5)` is 1.7 (chain) and 2.9 times
+// (semi-CRF) as fast on addresses, and 1.2 and 2.0 times on CoNLL-2000, where features take most of
+// the time of a chain (lines "predict_n_best(5)" of bench/answers.py, with Scorer::walks()
+// returning false).  A node of a label without a bound has as many terms as there are tokens before
+// it, so long sequences are left to the general walk.
 #pragma once
 
 #include <vector>

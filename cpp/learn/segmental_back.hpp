@@ -256,8 +256,11 @@ inline double Segmental::pairs_before(int e, int q, const real* factors) const {
 //
 // It costs O((e - s) G^2 + G Y) for a group of G tags.  Tags are visited from last to first,
 // because P(tag at t - 1 | tag at t) is known from the two passes, so that only probabilities are
-// multiplied.  Tags of other groups never continue tags of this one: they are summed in whole
-// vectors, with `apart` 0 for the group, and the tags of the group one by one.
+// multiplied.  Lookup::run is the same recursion over the states of an automaton; with this one,
+// which needs no Problem, segments of tags and their probabilities are found 8 (5 tags) and 22
+// times (21 tags) as fast (lines "probabilities of segments" of bench/twins.py).  Tags of other
+// groups never continue tags of this one: they are summed in whole vectors, with `apart` 0 for the
+// group, and the tags of the group one by one.
 inline double Segmental::run_probability(int s, int e, const std::vector<std::int32_t>& group,
                                          const std::uint8_t* joined, real* apart) const {
   const int count = static_cast<int>(group.size());
