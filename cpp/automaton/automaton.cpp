@@ -77,18 +77,19 @@ std::string with_commas(std::int64_t number) {
 [[noreturn]] void refuse_states(const Automaton& a, const RuleSet& rules) {
   const std::int64_t Y = a.Y;
   if (a.first_order) {
-    throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(Y * Y) +
-                   " transitions, expected " + with_commas(kMostArcs) +
-                   " or fewer; use fewer labels");
+    throw TooLarge("labels", with_commas(Y) + " labels have " + with_commas(Y * Y) + " transitions",
+                   with_commas(kMostArcs) + " or fewer", "use fewer labels");
   }
   const std::string limits = rules.limits() == 0
                                  ? ""
                                  : ", with the sets of the " + std::to_string(rules.limits()) +
                                        " labels that may occur once,";
-  throw TooLarge("constrain, add_pattern: label histories and rules" + limits + " have more than " +
-                 with_commas(kMostArcs / Y) + " states that can be reached, expected at most " +
-                 with_commas(kMostArcs) + " arcs, " + with_commas(Y) +
-                 " for each state; limit fewer labels or use shorter patterns");
+  throw TooLarge(
+      "constrain, add_pattern",
+      "label histories and rules" + limits + " have more than " + with_commas(kMostArcs / Y) +
+          " states that can be reached",
+      "at most " + with_commas(kMostArcs) + " arcs, " + with_commas(Y) + " for each state",
+      "limit fewer labels or use shorter patterns");
 }
 
 struct Found {

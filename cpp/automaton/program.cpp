@@ -21,10 +21,10 @@ class States {
       found.emplace_back(q, m);
       if (static_cast<int>(found.size()) > most) {
         throw TooLarge(
-            "constraints, patterns: the label histories of the model times the states of its rules "
-            "would be more than " +
-            std::to_string(most) +
-            " states; limit fewer labels, lower order, or raise pattern_min_freq");
+            "constraints, patterns",
+            "the label histories of the model times the states of its rules would be more than " +
+                std::to_string(most) + " states",
+            "limit fewer labels, lower order, or raise pattern_min_freq");
       }
     };
     for (int y = 0; y < h.Y; ++y) {

@@ -49,8 +49,7 @@ void ask(const Problems& problems, int method, int n_threads, Work work,
   }
   for (int i = 0; i < count; ++i) {
     if (invalid[i].empty()) continue;
-    const std::string which = count == 1 ? "" : " of sequence " + std::to_string(i);
-    throw nb::value_error((invalid[i] + which + kInvalidScore).c_str());
+    throw RefusedScore(invalid[i], count == 1 ? std::nullopt : std::make_optional(i));
   }
 }
 
@@ -352,7 +351,7 @@ void caesura::bind_engine(nb::module_& m) {
             try {
               self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
             } catch (const InvalidScore& error) {
-              throw std::invalid_argument(std::string(error.what()) + kInvalidScore);
+              throw RefusedScore(error.what());
             }
           },
           "problem"_a, "method"_a)

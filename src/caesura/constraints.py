@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 
 __all__ = ["BARRED", "FORCED", "Constraints"]
 
@@ -60,13 +60,17 @@ class Constraints:
     def mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
         """Require or forbid inner boundaries."""
         if not isinstance(positions, Iterable):
-            raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
+            raise InvalidInput(
+                message(argument, positions, "a list of positions", "pass a list, as [3, 5]")
+            )
         for position in positions:
             whole(argument, position, 0)
             if not 0 < position < self.length:
                 raise InvalidInput(
-                    f"{argument}: got boundary {position}, expected an inner one, "
-                    f"1 to {self.length - 1}"
+                    place=argument,
+                    got=f"boundary {position}",
+                    expected=f"an inner one, 1 to {self.length - 1}",
+                    remedy="leave it out",
                 )
             self.boundary[position] |= mark
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, render
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.inference.problems import problem_of
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
@@ -262,7 +262,9 @@ class Marginals:
         [(Segment(start=0, end=2, label='name'), 0.967)]
         """
         if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+            raise InvalidInput(
+                message("min_probability", min_probability, "0 to 1", "pass for example 0.5")
+            )
         names = self._potentials.labels
         return [
             (Segment(start, end, names[y]), probability)
@@ -282,7 +284,10 @@ class Marginals:
         p = self._potentials
         if not 0 < position < p.length:
             raise InvalidInput(
-                f"position: got {position}, expected an inner boundary, 1 to {p.length - 1}"
+                place="position",
+                got=f"{position}",
+                expected=f"an inner boundary, 1 to {p.length - 1}",
+                remedy="count boundaries from 0, the start of the sequence",
             )
         pair = p.label_index(previous, "previous"), p.label_index(label, "label")
         return self._rows().transition(position, *pair)
@@ -295,7 +300,8 @@ class Marginals:
             if abs(before - now) > 1e-9 * max(1.0, abs(before)):
                 raise CaesuraError(
                     "the potentials have changed since these marginals were computed (ln Z was "
-                    f"{before:.6g} and is {now:.6g}); call marginals again"
+                    f"{before:.6g} and is {now:.6g})",
+                    remedy="call marginals again",
                 )
             self._lookup = lookup
         return self._lookup
