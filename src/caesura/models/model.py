@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.checks import nothing
 from caesura.corpora import Corpus
 from caesura.documents import Document, Tokeniser
 from caesura.encoding import Encoder
@@ -277,7 +278,7 @@ class Model(Extractor):
                 kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
                 stage.done(len(targets))
         if not targets:
-            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+            raise nothing("X", "sequences", "give labelled ones")
         return _Read(encoder, corpus, targets, kept)
 
     def _declared_for(
@@ -317,7 +318,7 @@ class Model(Extractor):
                 more |= {"bigrams": True} if semi and self._takes_bigrams else {}
                 return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
-                raise InvalidInput(f"features: {error}") from None
+                raise error.within("features") from None
         return declared(self.features)
 
     @property

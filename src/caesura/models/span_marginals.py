@@ -87,7 +87,9 @@ class PairMarginals:
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
         """Return the segments of at least this probability, the most probable first."""
         if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+            raise InvalidInput(
+                message("min_probability", min_probability, "0 to 1", "pass for example 0.5")
+            )
         found = np.argwhere((self.spans >= min_probability) & (self.spans > 0.0)).tolist()
         rows = [
             (Segment(s, s + k + 1, self.labels[y]), float(self.spans[s, k, y])) for s, k, y in found
