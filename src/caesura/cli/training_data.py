@@ -60,7 +60,9 @@ def read_training(
     """
     if (paths + also).count("-") > 1:
         raise InvalidInput(
-            "TRAIN: got - (the standard input) twice, but it can be read only once; leave one out"
+            place="TRAIN",
+            got="- (the standard input) twice, but it can be read only once",
+            remedy="leave one out",
         )
     if shown is not None:
         return _streamed(paths, also, reading, tokens, shown)
@@ -95,9 +97,10 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
-            f"{path}: got no column whose cells occur in the text {columns.text!r}, expected "
-            f"labels (the other columns are {others}); name the labels with --labels, or the text "
-            "with --text-column"
+            place=path,
+            got=f"no column whose cells occur in the text {columns.text!r}",
+            expected=f"labels (the other columns are {others})",
+            remedy="name the labels with --labels, or the text with --text-column",
         )
     labelled(documents, path, in_part=True)
 
@@ -106,8 +109,10 @@ def _check_not_review(columns: corpora.Columns | None, path: str) -> None:
     """Raise for a review file, whose marks say which rows to use."""
     if columns is not None and is_review(columns.names):
         raise InvalidInput(
-            f"TRAIN: got {path}, a review file, expected other training data; pass it as --also "
-            f"{path}, which uses the rows marked in its column checked"
+            place="TRAIN",
+            got=f"{path}, a review file",
+            expected="other training data",
+            remedy=f"pass it as --also {path}, which uses the rows marked in its column checked",
         )
 
 
@@ -167,8 +172,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     if not labels:
         shown = ", ".join(map(repr, names[:12]))
         raise InvalidInput(
-            f"{path}: got the columns {shown}, expected columns of labels that TRAIN has: "
-            f"{', '.join(known[:12])}; rename the columns"
+            place=path,
+            got=f"the columns {shown}",
+            expected=f"columns of labels that TRAIN has: {', '.join(known[:12])}",
+            remedy="rename the columns",
         )
     absent = [label for label in known if label not in names]
     for label in absent:
@@ -177,8 +184,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             near = difflib.get_close_matches(label, others, 1)
             remedy = f"rename {near[0]!r} to {label!r}" if near else "restore the column"
             raise InvalidInput(
-                f"{path}: got the column 'p({label})' without {label!r}, expected both, as the "
-                f"review file had them; {remedy}"
+                place=path,
+                got=f"the column 'p({label})' without {label!r}",
+                expected="both, as the review file had them",
+                remedy=remedy,
             )
     if absent:
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
@@ -193,8 +202,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         documents = _without_wrong(path, own, tokens, labels)
     if tokens.chosen != before:  # one truncated cell must not change the tokens of all texts
         raise InvalidInput(
-            f"--also: {tokens.cause}, expected whole {before or 'words'} as in TRAIN; correct the "
-            f"cell, or pass --tokeniser {tokens.chosen}"
+            tokens.cause,
+            place="--also",
+            expected=f"whole {before or 'words'} as in TRAIN",
+            remedy=f"correct the cell, or pass --tokeniser {tokens.chosen}",
         )
     if is_review(names):
         _warn_of_new_columns(documents, path)
@@ -233,11 +244,12 @@ def _without_wrong(
     plain = reading._replace(text_column=text, skip_errors=True)
     rows = list(corpora.read(path, **options_of(path, plain, labels=[])))
     used = set(map(id, checked_rows(rows) or rows))
-    places = zip(corpus.notes.skipped_at, corpus.notes.skipped, strict=True)
-    wrong = [text for i, text in places if i >= len(rows) or id(rows[i]) in used]
+    errors = zip(corpus.notes.skipped_at, corpus.notes.errors, strict=True)
+    wrong = [error for i, error in errors if i >= len(rows) or id(rows[i]) in used]
     if wrong:
         more = [f"and {len(wrong) - SHOWN:,} more"] * (len(wrong) > SHOWN)
-        raise InvalidInput("; ".join([*wrong[:SHOWN], *more]))
+        others = [*map(str, wrong[1:SHOWN]), *more]
+        raise wrong[0].changed(remedy="; ".join([wrong[0].remedy or "", *others]))
     report_notes(corpus, path)
     return documents
 
@@ -271,8 +283,10 @@ def _streamed(
     """Return corpora that are read on every pass; the first sequences choose the tokeniser."""
     if "-" in paths + also:
         raise InvalidInput(
-            "--stream: got the standard input, which can be read only once, expected a file; write "
-            "the sequences to a file first"
+            place="--stream",
+            got="the standard input, which can be read only once",
+            expected="a file",
+            remedy="write the sequences to a file first",
         )
     streams: list[tuple[str, Any]] = [
         (path, read(path, reading, tokeniser=tokens.cutter)) for path in paths
