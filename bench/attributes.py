@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pycrfsuite
 import usaddress
-from crfsuite import alone, corpus, weights_of
+from chunking import alone, corpus, weights_of
 from timing import table
 
 from caesura.compat import ItemSequence, Tagger, Trainer

@@ -147,7 +147,7 @@ def fitted(path: Path, fit: Callable[[], Any]) -> Path:
 
 def chunks(data: Path, models: Path, sentences: int | None) -> Cases:
     """Learning and tagging of crfsuite.py, from attribute lists."""
-    from crfsuite import OPTIONS, corpus
+    from chunking import OPTIONS, corpus
 
     import caesura
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from crfsuite import Parts, alone, bags
+from chunking import Parts, alone, bags
 from plots import BLUE, GREY, ORANGE, RED, figure, save
 from segments import (
     Floats,

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pycrfsuite
-from crfsuite import OPTIONS, Bags, Tags, corpus
+from chunking import OPTIONS, Bags, Tags, corpus
 from timing import table
 
 import caesura

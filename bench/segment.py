@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crfsuite import alone, bags, corpus, train_peer
+from chunking import alone, bags, corpus, train_peer
 from timing import table
 
 import caesura

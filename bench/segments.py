@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from crfsuite import TEMPLATES, Parts, alone, bags
+from chunking import TEMPLATES, Parts, alone, bags
 from timing import table
 
 import caesura

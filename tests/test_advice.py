@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
 from cli_data import good
 
 import caesura
-from caesura import corpora
+from caesura import Document, corpora
 from caesura.cli.advice import Advice, _clear, _sample, _Trial, advise
 from caesura.demo import addresses, chunks, citations
+from caesura.features import column, word
 
 
 def test_the_better_preset_is_named(tmp_path: Path) -> None:
@@ -90,3 +92,14 @@ def test_samples_are_larger_where_segments_are_rare() -> None:
         caesura.Document(("a", "b"), segments=(caesura.Segment(0, 1, "x"),)) for _ in range(12_000)
     ]
     assert (len(_sample(rare)), len(_sample(dense))) == (6000, 2400)
+
+
+def test_fit_warns_once_of_columns_that_no_feature_looks_at() -> None:
+    X = [Document(("Ann", "runs"), columns={"lemma": ("Ann", "run")})] * 3
+    y = [[(0, 1, "PER")]] * 3
+    with pytest.warns(
+        UserWarning, match=r"^columns: no feature looks at 'lemma'; .*column\('lemma"
+    ):
+        caesura.ChainCRF(max_iterations=1).fit(X, y)
+    caesura.ChainCRF([column("lemma")[0]], max_iterations=1).fit(X, y)
+    caesura.ChainCRF([word[0]], max_iterations=1).fit(X, y)

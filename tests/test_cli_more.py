@@ -183,6 +183,20 @@ def test_explain_says_why(folder: Path) -> None:
     assert "--label" in bad("explain", folder / "good", text, "-l", "nothing")
 
 
+def test_explain_reads_columns(tmp_path: Path) -> None:
+    lines = "Ann\tNNP\tB-PER\nruns\tVB\tO\n\n"
+    (tmp_path / "a.conll").write_text(lines * 9)
+    names = ("--columns", "token,pos,tag")
+    good("train", tmp_path / "a.conll", "-o", tmp_path / "m", "--preset", "chunking", *names)
+    assert "--columns token,pos,tag" in bad("explain", tmp_path / "m", "Ann runs")
+    for text, named in (("Ann\tNNP\nruns\tVB", "token,pos"), (lines, "token,pos,tag")):
+        found = good("explain", tmp_path / "m", "-", "--columns", named, "--json", stdin=text).json
+        assert found["segments"][0]["segment"] == [0, 1, "PER"]
+    wrong = bad("explain", tmp_path / "m", "Ann\tNNP\nruns", "--columns", "token,pos")
+    assert "TEXT, line 2: got 1 fields" in wrong
+    assert "got '9 sequences'" in bad("explain", tmp_path / "m", "-", *names, stdin=lines * 9)
+
+
 def test_explain_says_why_not(folder: Path) -> None:
     model, text = caesura.load(folder / "good"), "12 High Street"
     absent = [y for y in model.labels_ if all(s.label != y for s in model.predict([text])[0])]

@@ -419,6 +419,7 @@ def test_a_review_file_is_recognised_without_also(folder: Path, tmp_path: Path) 
         said = run("train", folder / "train.csv", path, *short, *more).err
         assert not (tmp_path / "m").exists()
         assert f"TRAIN: got {path}, a review file, expected other training data" in said
+        assert f"{path}: " not in said
         assert f"pass it as --also {path}, which uses the rows marked" in said
     marked = f"1 of {count} rows are marked in the column checked"
     ran = good("evaluate", folder / "model", path, "--json")

@@ -253,7 +253,7 @@ def test_errors_and_confusion_add_up(drawn: list[tuple[Any, Any]]) -> None:
     report = evaluate(gold, predicted)
     assert found.right == report.micro.correct
     assert found.right + found.wrong_label == report.untyped.correct
-    assert sum(found) - found.invented == report.micro.gold
+    assert sum(found) - found.spurious == report.micro.gold
     assert sum(found) - found.missed == report.micro.predicted
     assert table.counts[:-1].sum() == report.micro.gold
     assert table.counts[:, :-1].sum() == report.micro.predicted

@@ -56,8 +56,8 @@ from caesura.features import (
     zeroed,
 )
 from caesura.features.bags import bag
-from caesura.features.batch import OPEN_END, OPEN_START
 from caesura.features.reference import Row, applies, rows
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 OPEN = OPEN_START | OPEN_END
 

@@ -14,6 +14,7 @@ from test_losses import Read, chain_case, loss_of, rows_of
 
 import caesura
 from caesura import _kernels
+from caesura._kernels import PathStep as Step
 from caesura.features import word
 from caesura.inference import reference
 from caesura.learning import LBFGS, minimise
@@ -64,14 +65,14 @@ class Dense:
             if found is not None:
                 delta, cost = found
                 if self.loss == "none":
-                    cost = {"perceptron": 0.0, "pa": math.sqrt(cost), "arow": cost}[rule.name]
+                    cost = {Step.PERCEPTRON: 0.0, Step.AROW: cost}.get(rule.step, math.sqrt(cost))
                 h, weight = cost - float(w @ delta), self.case.weight[i]
                 tau, along = 1.0, delta
                 norm = float(delta @ delta)
-                if rule.name == "pa":
+                if rule.step == Step.PASSIVE_AGGRESSIVE:
                     tau = h / (norm + (0.5 / rule.c if rule.pa_type == 2 else 0.0)) if norm else 0.0
                     tau = min(tau, rule.c) if rule.pa_type == 1 else tau
-                elif rule.name == "arow":
+                elif rule.step == Step.AROW:
                     along = variance * delta
                     tau = h / (rule.r + float(delta @ along))
                     variance = 1.0 / (1.0 / variance + delta * delta / rule.r)

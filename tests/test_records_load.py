@@ -146,6 +146,13 @@ def test_a_repeated_id_with_the_same_text_is_one_row(into: str) -> None:
     assert load(model(), given, into, id_column="key", batch=3).repeated == 0
 
 
+def test_an_id_of_several_texts_is_warned_of(into: str) -> None:
+    given = [{"text": text, "key": f"k{i % 4}"} for i, text in enumerate(texts(6))]
+    with pytest.warns(UserWarning, match=r"2 records with the value of .* 'key', .* example 'k0'"):
+        done = load(model(), given, into, id_column="key", batch=3)
+    assert done.written == 6
+
+
 def test_an_iterator_is_read_once_and_its_rows_are_single(into: str) -> None:
     given = texts(9)
     assert load(model(), iter(given), into, batch=4).written == 9

@@ -152,10 +152,10 @@ def test_worst_sequences_gold_beside_predicted() -> None:
     reader = Reader(full_page())
     assert reader.words("h3") == [
         "Sequence 1: 1 wrong boundary, 1 wrong label",
-        "Sequence 3: 1 invented",
+        "Sequence 3: 1 spurious",
     ]
     assert reader.words("h4") == ["gold", "predicted"] * 2
-    assert reader.words("i") == [*["wrong boundary", "wrong label"] * 2, "invented"]
+    assert reader.words("i") == [*["wrong boundary", "wrong label"] * 2, "spurious"]
     titles = [found.get("title") for found in reader.all("span")]
     assert "PER [0, 1): probability 0.55" in titles
     assert "PER [0, 2)" in titles
@@ -280,7 +280,7 @@ def test_heat_map_shows_the_counts_of_confused_labels() -> None:
     found = confusion(GOLD, PREDICTED)
     reader = Reader(heat_map(found))
     titles = [cell["title"] for cell in reader.all("td") if "title" in cell]
-    kept = {"LOC": 0, "PER": 2, "(none)": 3}  # ORG was only invented
+    kept = {"LOC": 0, "PER": 2, "(none)": 3}  # ORG was only spurious
     assert titles == [
         f"gold {a}, predicted {b}: {found.counts[i, j]}"
         for a, i in kept.items()

@@ -11,8 +11,6 @@ import pytest
 from oracle import close, random_model
 
 import caesura
-from caesura import _kernels
-from caesura.inference.problems import problem_of
 from caesura.inference.reference import Enumeration
 
 
@@ -136,27 +134,3 @@ assert caesura.log_partition(many, n_threads=100) == one
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-
-
-@pytest.mark.parametrize("tracked", [0, 1, 4])
-@pytest.mark.parametrize("method", [0, 1])
-@pytest.mark.parametrize("seed", range(12))
-def test_search_for_the_best_within_limits(tracked: int, method: int, seed: int) -> None:
-    """Limits by search, by tracking, and by both give the same scores."""
-    rng = np.random.default_rng(seed)
-    p = random_model(seed, T=6, Y=4, n_added=6, max_length=None if seed % 2 else 3)
-    p.constrain(at_most_once=[0, 1, 2], exactly_once=[3] if seed % 3 == 0 else [])
-    n = int(rng.integers(1, 30))
-    exact = [path.score for path in caesura.n_best(p, n, method="reference")]
-    found = _kernels.n_best_limited(problem_of(p), n, method, tracked, 300_000)
-    assert len({tuple(segments) for segments, _ in found}) == len(found)
-    assert close([score for _, score in found], exact)
-    for segments, value in found:
-        assert value == caesura.score(p, segments) > -np.inf
-
-
-def test_a_search_that_grows_too_large_is_refused() -> None:
-    p = caesura.Potentials(30, 20).constrain(at_most_once=range(20))
-    p.emission = np.random.default_rng(0).normal(size=(30, 20))
-    with pytest.raises(caesura.TooLarge, match="its limit of 10 partial answers"):
-        _kernels.n_best_limited(problem_of(p), 1, 0, 0, 10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import assume, given, settings
 from oracle import close
 
 import caesura
-from caesura import ChainCRF, Impossible, InvalidInput, Partial, SemiCRF
+from caesura import ChainCRF, Impossible, InvalidInput, Partial, SemiCRF, _kernels
 from caesura.features import Length, bias, edge, first, history, last, word
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
@@ -283,11 +284,62 @@ def test_wrong_constraints_are_refused(kind: Any, given: Any, said: str) -> None
     assert str(error.value).startswith(said)
 
 
+def limited(n_limited: int, n_labels: int, T: int) -> tuple[SemiCRF, Any, Any]:
+    """Return a model with labels that occur at most once, and sequences with all its labels."""
+    labels = [f"l{k}" for k in range(n_labels)]
+    X = [labels[k : k + T] for k in range(0, n_labels, T)]
+    y = [[(t, t + 1, label) for t, label in enumerate(x)] for x in X]
+    once = {"at_most_once": labels[:n_limited]}
+    return SemiCRF([word[0], bias[0]], constraints=once, n_threads=1), X, y
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        (13, 20, 5),  # 110,592 states for sequences of any length
+        (24, 24, 4),  # few states for four tokens only: a hundred million for any number
+    ],
+)
+def test_training_with_many_limits(size: tuple[int, int, int]) -> None:
+    """The loss is ln Z of the potentials less the score; the gradient is that of the loss."""
+    model, X, y = limited(*size)
+    training = model._training(model._read(X, y, None), np.ones(len(X)), None)
+    rng = np.random.default_rng(0)
+    w, objective = rng.normal(size=len(training.parameters)), training.objective
+    loss, gradient = objective.evaluate(w, None, False, 1)
+    model._set_fitted(training.fitted(w))
+    expected = 0.0
+    for x, segments in zip(X, y, strict=True):
+        p = model.potentials(x)
+        expected += caesura.log_partition(p) - caesura.score(p, segments)
+    assert abs(loss - expected) <= 1e-10 * abs(expected)
+    for _ in range(3):
+        step = 1e-5 * rng.normal(size=len(w))
+        above, below = (objective.evaluate(w + s, None, False, 1)[0] for s in (step, -step))
+        assert np.isclose((above - below) / 2, gradient @ step, rtol=1e-6, atol=1e-10)
+    for found in model.predict(X):  # as fast as without limits, or tracking what is needed
+        once = [s.label for s in found if s.label in model.constraints["at_most_once"]]
+        assert len(set(once)) == len(once)
+
+
 def test_too_many_states_are_refused() -> None:
-    labels = [f"l{k}" for k in range(16)]
-    y = [[(t, t + 1, label) for t, label in enumerate(labels)]]
-    with pytest.raises(caesura.TooLarge, match="more than 65000 states"):
-        SemiCRF([word[0]], constraints={"at_most_once": labels}).fit([labels], y)
+    model, X, y = limited(24, 24, 24)
+    start = time.process_time()
+    with pytest.raises(caesura.TooLarge, match=r"sets of the 24 labels .* 2,083,333 states"):
+        model.fit(X, y)
+    assert time.process_time() - start < 5  # it is known before any state is made
+
+
+def test_forbidden_pairs_need_no_states() -> None:
+    """Labels in a fixed order cannot occur again, and need not be remembered."""
+    model, X, y = limited(0, 4, 4)
+    attributes = model.fit(X, y)._known.encoder.attributes
+    Y = 40
+    backwards = np.tril(np.ones((Y, Y), np.uint8))
+    none: Any = np.zeros(0, np.int32)
+    bounds = np.zeros(Y, np.int32)
+    free = _kernels.Parameters.restore(Y, attributes, bounds, backwards, None, None, *[none] * 7)
+    assert free.with_rules([("at most once", [k]) for k in range(Y)], None).n_states == Y
 
 
 @pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])

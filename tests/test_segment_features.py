@@ -47,11 +47,12 @@ from caesura.features import (
     within,
     word,
 )
-from caesura.features.batch import OPEN_END, OPEN_START, Batch, Words
+from caesura.features.batch import Batch, Words
 from caesura.features.lexicons import bare
 from caesura.features.reference import Row, applies, rows
 from caesura.features.trie import Trie
 from caesura.segments import Segment
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 TOKENS = st.lists(st.sampled_from(["a", "B", "b", "-", ".", "c1"]), max_size=6)
 CORPORA = st.lists(TOKENS, min_size=1, max_size=3)

@@ -9,21 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "automaton/rules.hpp"
+#include "automaton/states.hpp"
 
 namespace caesura {
-
-// The label sequences that are possible for one sequence of tokens, before its rules are applied.
-// An automaton that is restricted to these needs fewer states.
-struct PossibleLabels {
-  int most = 0;                       // largest number of labels: each takes at least one token
-  std::vector<std::uint8_t> first;    // [Y] whether a label may come first; empty if all may
-  std::vector<std::uint8_t> follows;  // [Y][Y] pairs allowed, previous first; empty if all are
-
-  bool operator==(const PossibleLabels& other) const {
-    return most == other.most && first == other.first && follows == other.follows;
-  }
-};
 
 struct Automaton {
   int Y = 0, Q = 0;
@@ -47,8 +35,6 @@ struct Automaton {
 
   bool ends_in(int state, int history) const;
 };
-
-constexpr std::int64_t kMostArcs = 50'000'000;
 
 // Returns a recently used automaton from a cache that all threads share, or builds it.  Throws
 // TooLarge if it could have more than kMostArcs arcs.

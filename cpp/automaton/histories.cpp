@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
 
 namespace caesura {
@@ -10,21 +9,17 @@ namespace {
 
 using Sequence = std::vector<std::int32_t>;
 
-// All labels, the pairs among `entries` and every contiguous part of a pattern, sorted by length
-// and then by labels, so that their order is well defined.  The values, lanes, are set later.
-std::map<std::pair<std::size_t, Sequence>, std::int32_t> parts_of(
-    int Y, const std::vector<Sequence>& patterns, const std::vector<std::int32_t>& entries) {
-  std::map<std::pair<std::size_t, Sequence>, std::int32_t> out;
-  for (std::int32_t y = 0; y < Y; ++y) out[{1, {y}}] = -1;
+// The pairs among `entries`, and the suffixes of the patterns: their prefixes, which the trie adds,
+// are all contiguous parts.
+std::vector<Sequence> parts_of(int Y, const std::vector<Sequence>& patterns,
+                               const std::vector<std::int32_t>& entries) {
+  std::vector<Sequence> out;
   for (const std::int32_t pair : entries) {
-    if (pair < Y * Y) out[{2, {pair / Y, pair % Y}}] = -1;
+    if (pair < Y * Y) out.push_back({pair / Y, pair % Y});
   }
   for (const Sequence& pattern : patterns) {
-    for (std::size_t i = 0; i < pattern.size(); ++i) {
-      for (std::size_t j = i + 1; j <= pattern.size(); ++j) {
-        out[{j - i, Sequence(pattern.begin() + i, pattern.begin() + j)}] = -1;
-      }
-    }
+    for (auto begin = pattern.begin(); begin != pattern.end(); ++begin)
+      out.emplace_back(begin, pattern.end());
   }
   return out;
 }
@@ -42,42 +37,50 @@ void take_turns(std::vector<Move>& moves, int lanes) {
 
 Histories::Histories(int labels, const std::vector<Sequence>& patterns,
                      const std::vector<std::int32_t>& entries, int width)
-    : Y(labels) {
-  auto states = parts_of(Y, patterns, entries);
-  Q = static_cast<int>(states.size());
+    : Y(labels), suffixes(labels, parts_of(labels, patterns, entries)) {
+  const std::vector<std::int32_t>& nodes = suffixes.by_length;
+  Q = static_cast<int>(nodes.size());
   std::vector<std::int32_t> count(Y, 0);
-  for (const auto& [key, lane] : states) ++count[key.second.back()];
+  for (const std::int32_t at : nodes) ++count[suffixes.last[at]];
   first.assign(Y + 1, 0);
   for (int y = 0; y < Y; ++y) first[y + 1] = first[y] + (count[y] + width - 1) / width * width;
   lanes = first[Y];
   label.assign(lanes, -1);
-  shorter.assign(lanes, -1);
-  before.assign(lanes, -1);
-  std::vector<std::int32_t> next(first.begin(), first.end() - 1);
-  for (auto& [key, lane] : states) {
-    lane = next[key.second.back()]++;
-    label[lane] = key.second.back();
+  node.assign(lanes, -1);
+  lane.assign(Q + 1, -1);
+  last.assign(first.begin(), first.end() - 1);
+  for (const std::int32_t at : nodes) {
+    const std::int32_t q = lane[at] = last[suffixes.last[at]]++;
+    node[q] = at;
+    label[q] = suffixes.last[at];
   }
-  last = std::move(next);
+  // The state of a sequence, or -1 if it is none.
   auto find = [&](const Sequence& sequence) {
-    const auto found = states.find({sequence.size(), sequence});
-    return found == states.end() ? -1 : found->second;
+    int at = 0;
+    for (const std::int32_t y : sequence) {
+      const int longer = suffixes.next(at, y);
+      if (suffixes.parent[longer] != at) return -1;
+      at = longer;
+    }
+    return lane[at];
   };
 
-  std::vector<std::vector<std::int32_t>> prefixed(lanes), extended(lanes);
-  std::vector<std::vector<std::int32_t>> by_length;
-  for (const auto& [key, q] : states) {
-    const Sequence& sequence = key.second;
-    if (sequence.size() == 1) {
+  shorter.assign(lanes, -1);
+  before.assign(lanes, -1);
+  std::vector<std::vector<std::int32_t>> prefixed(lanes), by_length;
+  std::vector<std::size_t> length(lanes, 1);
+  for (const std::int32_t at : nodes) {
+    const std::int32_t q = lane[at];
+    if (suffixes.parent[at] == 0) {
       single.push_back(q);
       continue;
     }
-    by_length.resize(sequence.size() - 1);
+    shorter[q] = lane[suffixes.fail[at]];
+    before[q] = lane[suffixes.parent[at]];
+    length[q] = length[before[q]] + 1;
+    by_length.resize(length[q] - 1);
     by_length.back().push_back(q);
-    shorter[q] = find(Sequence(sequence.begin() + 1, sequence.end()));
-    before[q] = find(Sequence(sequence.begin(), sequence.end() - 1));
     prefixed[shorter[q]].push_back(q);
-    extended[before[q]].push_back(q);
   }
   for (auto& some : by_length) {
     std::sort(some.begin(), some.end());  // by their last label
@@ -93,16 +96,11 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns,
   leading_.resize(lanes);
   final_.assign(lanes, 0);
   for (const std::int32_t q : rising) {
-    auto leads_here = [&](std::int32_t from) {
-      const auto& further = extended[from];
-      return std::none_of(further.begin(), further.end(),
-                          [&](std::int32_t z) { return label[z] == label[q]; });
-    };
+    auto leads_here = [&](std::int32_t from) { return next(from, label[q]) == q; };
     const auto& from = prefixed[before[q]];
     std::copy_if(from.begin(), from.end(), std::back_inserter(leading_[q]), leads_here);
     final_[q] = leading_[q].size() == from.size();
   }
-  for (const std::int32_t q : rising) following_.emplace(std::make_pair(before[q], label[q]), q);
   pattern_at.assign(lanes, -1);
   for (const Sequence& sequence : patterns) {
     pattern_at[find(sequence)] = static_cast<std::int32_t>(pattern.size());
@@ -131,13 +129,6 @@ void Histories::classify(const std::vector<std::int32_t>& entries) {
   auto own = [&](std::int32_t q) { return q >= 0 && told[q] ? entry_class[q] : 0; };
   for (const std::int32_t q : pair) pair_class.push_back(own(q));
   for (const std::int32_t q : pattern) pattern_class.push_back(own(q));
-}
-
-std::int32_t Histories::next(std::int32_t q, int y) const {
-  for (; q >= 0; q = shorter[q]) {
-    if (const auto found = following_.find({q, y}); found != following_.end()) return found->second;
-  }
-  return single[y];
 }
 
 }  // namespace caesura

@@ -9,9 +9,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <utility>
 #include <vector>
+
+#include "automaton/states.hpp"
 
 namespace caesura {
 
@@ -34,7 +34,9 @@ struct Histories {
             const std::vector<std::int32_t>& entries, int width);
 
   int Y, Q = 0;
-  int lanes = 0;                         // length of a row of states, including padding
+  int lanes = 0;      // length of a row of states, including padding
+  Suffixes suffixes;  // the automaton of the histories, whose nodes are the states and a root
+  std::vector<std::int32_t> node, lane;  // [lanes] the node of each state, and [nodes] the inverse
   std::vector<std::int32_t> first;       // [Y + 1] first lane of each label
   std::vector<std::int32_t> last;        // [Y] end of the states of each label, before the padding
   std::vector<std::int32_t> label;       // [lanes] last label, or -1 for padding
@@ -62,7 +64,9 @@ struct Histories {
   bool is_final(std::int32_t q) const { return final_[q] != 0; }
 
   // The state after label y; q is -1 at the start of a sequence.
-  std::int32_t next(std::int32_t q, int y) const;
+  std::int32_t next(std::int32_t q, int y) const {
+    return lane[suffixes.next(q < 0 ? 0 : node[q], y)];
+  }
   // Whether the labels of q end in those of another state.
   bool ends_in(std::int32_t q, std::int32_t other) const {
     while (q >= 0 && q != other) q = shorter[q];
@@ -82,8 +86,6 @@ struct Histories {
 
  private:
   void classify(const std::vector<std::int32_t>& entries);
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
-      following_;                                   // (q, y) -> the state q y, where it is one
   std::vector<std::vector<std::int32_t>> leading_;  // [lanes]
   std::vector<std::uint8_t> final_;                 // [lanes]
 };

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "automaton/histories.hpp"
-#include "automaton/rules.hpp"
+#include "automaton/states.hpp"
 
 namespace caesura {
 
@@ -30,9 +30,14 @@ struct PairArc {
 };
 
 struct ArcProgram {
-  // The lanes of a label are contiguous and padded to a multiple of `width`.  Throws TooLarge if
-  // there are more than `most_states` states.
-  ArcProgram(const Histories& histories, const RuleSet& rules, int width, int most_states);
+  // The lanes of a label are contiguous and padded to a multiple of `width`.  possible: restricts
+  // the states to those that a possible sequence reaches.  Throws TooLarge if they could have more
+  // than kMostArcs arcs.
+  ArcProgram(const Histories& histories, const RuleSet& rules, const PossibleLabels& possible,
+             int width);
+
+  // Whether three tables with this many rows of states take less than about 8 GB.
+  bool fits(std::int64_t rows) const { return rows * lanes <= 300'000'000; }
 
   int Y, Q = 0;
   int lanes = 0;      // length of a row of states, including padding

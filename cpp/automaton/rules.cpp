@@ -211,8 +211,13 @@ std::size_t RuleMemory::slot_of(const std::uint64_t* packed) const {
   }
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = h & mask;
-  while (slots_[at] != kEmpty && !std::equal(packed, packed + words_, &known_[slots_[at] * words_]))
-    at = (at + 1) & mask;
+  auto is_same = [&](const std::uint64_t* other) {  // memcmp would be slower: one word is usual
+    for (std::size_t k = 0; k < words_; ++k) {
+      if (packed[k] != other[k]) return false;
+    }
+    return true;
+  };
+  while (slots_[at] != kEmpty && !is_same(&known_[slots_[at] * words_])) at = (at + 1) & mask;
   return at;
 }
 

@@ -290,8 +290,10 @@ void bind_learning(nb::module_& m) {
       .def_prop_ro("n_plain", [](const Parameters& self) { return self.layout()->n_plain; })
       .def_prop_ro("n_states",
                    [](const Parameters& self) {
-                     return self.layout()->program == nullptr ? self.layout()->Y
-                                                              : self.layout()->program->Q;
+                     const Layout& l = *self.layout();
+                     return l.program != nullptr     ? l.program->Q
+                            : l.histories != nullptr ? l.histories->Q
+                                                     : l.Y;
                    })
       .def_prop_ro(
           "start",

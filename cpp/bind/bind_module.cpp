@@ -31,11 +31,13 @@ NB_MODULE(_kernels, m) {
   kernels();  // reports a bad CAESURA_KERNELS at import
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
   bind_problem(m);
+  bind_posterior(m);
   bind_engine(m);
   bind_batch(m);
   bind_encoding(m);
   bind_bags(m);
   bind_text(m);
+  bind_around(m);
   bind_segments(m);
   bind_spans(m);
   bind_graph(m);

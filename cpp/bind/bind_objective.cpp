@@ -24,14 +24,17 @@ void make_objective(BoundObjective* self, const Parameters& parameters,
           "cost: wrong shape");
   std::vector<double> observed = parameters.count(*design, *gold, weight.data(), nullptr, n);
   gold->move_to(design->folder);
-  new (self) BoundObjective{std::make_shared<Objective>(parameters.layout(), std::move(design),
-                                                        std::move(gold), copied(weight),
-                                                        std::move(observed))};
+  int longest = 0;
+  for (int i = 0; i < n; ++i) longest = std::max(longest, design->length(i));
+  new (self) BoundObjective{std::make_shared<Objective>(layout_within(parameters.layout(), longest),
+                                                        std::move(design), std::move(gold),
+                                                        copied(weight), std::move(observed))};
   Objective& objective = *self->objective;
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
   objective.order = copied(order);
-  objective.automaton =
-      layout.histories == nullptr ? std::move(automaton) : automaton_of(layout, objective.order);
+  objective.automaton = layout.histories == nullptr
+                            ? std::move(automaton)
+                            : automaton_of(objective.layout(), objective.order);
 }
 
 // ---- Online learning ----
@@ -107,9 +110,7 @@ void bind_objective(nb::module_& m) {
            "What a wrong segmentation costs, in place of all costs before: none, hamming, segments "
            "or zero-one.")
       .def("expectations", &BoundObjective::expectations, "w"_a, "i"_a, "constrained"_a,
-           "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.")
-      .def("cost_segments", &BoundObjective::cost_segments, "i"_a, "starts"_a, "ends"_a, "rows"_a,
-           "Adds costs to the scores of some segments of a sequence.");
+           "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.");
 
   nb::class_<OnlinePass>(m, "OnlinePass",
                          "A pass of SGD or AdaGrad, which touches the weights of each batch only.")

@@ -40,8 +40,8 @@ PathPass::Blocks unpacked(const PackedBlocks& packed, std::size_t n_sequences, s
   return {copied(first), copied(ptr), copied(weight), copied(value), copied(cost), copied(share)};
 }
 
-void make_path_pass(PathPass* self, const BoundObjective& bound, const std::string& rule,
-                    int pa_type, double c, bool by_errors, double r, Vector<double> c2,
+void make_path_pass(PathPass* self, const BoundObjective& bound, PathRule::Kind step, int pa_type,
+                    double c, bool by_errors, double r, Vector<double> c2,
                     const std::optional<Vector<double>>& centre, Floats w, const Numbers& sums,
                     const Numbers& variance, const std::optional<PackedBlocks>& blocks,
                     std::int64_t done) {
@@ -49,14 +49,7 @@ void make_path_pass(PathPass* self, const BoundObjective& bound, const std::stri
   require(!centre || static_cast<std::int64_t>(centre->shape(0)) == n, "centre: wrong length");
   require(c2.shape(0) == 1 || static_cast<std::int64_t>(c2.shape(0)) == n, "c2: wrong length");
   PathRule chosen;
-  if (rule == "pa")
-    chosen.kind = PathRule::kPassive;
-  else if (rule == "arow")
-    chosen.kind = PathRule::kArow;
-  else if (rule == "svm")
-    chosen.kind = PathRule::kFrankWolfe;
-  else
-    require(rule == "perceptron", "rule: unknown");
+  chosen.kind = step;
   chosen.pa_type = pa_type;
   chosen.C = c;
   chosen.by_errors = by_errors;
@@ -74,10 +67,15 @@ void make_path_pass(PathPass* self, const BoundObjective& bound, const std::stri
 }
 
 void bind_path_pass(nb::module_& m) {
+  nb::enum_<PathRule::Kind>(m, "PathStep", "How a learner of `PathPass` changes weights.")
+      .value("PERCEPTRON", PathRule::kPerceptron)
+      .value("PASSIVE_AGGRESSIVE", PathRule::kPassive)
+      .value("AROW", PathRule::kArow)
+      .value("FRANK_WOLFE", PathRule::kFrankWolfe);
   nb::class_<PathPass>(m, "PathPass",
                        "Passes of a learner that looks at best paths, which touch only the weights "
                        "that a step changes.")
-      .def("__init__", &make_path_pass, "objective"_a, "rule"_a, "pa_type"_a, "c"_a, "by_errors"_a,
+      .def("__init__", &make_path_pass, "objective"_a, "step"_a, "pa_type"_a, "c"_a, "by_errors"_a,
            "r"_a, "c2"_a, "centre"_a.none(), "w"_a, "sums"_a.none(), "variance"_a.none(),
            "blocks"_a.none(), "done"_a)
       .def(

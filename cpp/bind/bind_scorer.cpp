@@ -217,14 +217,14 @@ nb::list spelled_answers(const Scorer& self, const Design& d, const Reading& rea
     const Released release;
     answers = self.n_best_spelled(d, reading, n, n_threads, &log_z, conditions);
   }
+  const NoCollection meanwhile;
   nb::list out = sized_list(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i) {
+    SharedSegments shared(kind, names);
     nb::list row = sized_list(answers[i].size());
     for (std::size_t k = 0; k < answers[i].size(); ++k) {
       const auto& [possible, score, segments] = answers[i][k];
-      nb::list path = sized_list(segments.size());
-      for (std::size_t s = 0; s < segments.size(); ++s)
-        put(path, s, segment_of(segments[s], kind, names));
+      nb::list path = shared.list(segments.data(), static_cast<int>(segments.size()));
       put(row, k, nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0))));
     }
     put(out, i, std::move(row));

@@ -335,20 +335,7 @@ void bind_learners(nb::module_& m) {
             self.resume(copied(sums), date, updates);
           },
           "model"_a, "sums"_a, "date"_a, "updates"_a, "Goes on from where another run was.")
-      .def_ro("updates", &SpanPerceptron::updates)
-      .def_ro("early", &SpanPerceptron::early)
-      .def_rw("keep_log", &SpanPerceptron::keep_log)
-      .def_prop_ro(
-          "log",
-          [](const SpanPerceptron& self) {
-            nb::list out;
-            for (const SpanPerceptron::Step& s : self.log)
-              out.append(nb::make_tuple(s.sequence, s.left_at, s.boundary, s.violation));
-            return out;
-          },
-          "Of each example: its number, where gold left the agenda, where the update was, by how "
-          "much gold was worse.",
-          nb::sig("def log(self) -> list[tuple[int, int, int, float]]"));
+      .def_ro("updates", &SpanPerceptron::updates);
 }
 
 }  // namespace

@@ -43,10 +43,6 @@ constexpr std::array<std::string_view, 15> kKinds{
     "bias",        "word", "shape",  "short_shape", "prefix",  "suffix",     "ngrams", "char_class",
     "punctuation", "case", "hyphen", "word_length", "matches", "in_lexicon", "python"};
 
-Tokeniser tokeniser_named(const std::string& name) {
-  return named<Tokeniser>(kTokenisers, name, "tokeniser: not known");
-}
-
 // ---- Characters ----
 
 // ask(number) returns (flags, class, case-folded form, NFKC form) for each of 256 code points.
@@ -87,14 +83,10 @@ std::vector<std::pair<std::int64_t, std::int64_t>> spans(const Characters& self,
   const HeldText view = view_of(text);
   const Tokeniser how = tokeniser_named(tokeniser);
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
-  auto emit = [&out](std::int64_t start, std::int64_t end) { out.emplace_back(start, end); };
-  if (view.width == 1) {
-    tokenise(how, static_cast<const std::uint8_t*>(view.data), view.size, self, emit);
-  } else if (view.width == 2) {
-    tokenise(how, static_cast<const std::uint16_t*>(view.data), view.size, self, emit);
-  } else {
-    tokenise(how, static_cast<const std::uint32_t*>(view.data), view.size, self, emit);
-  }
+  with_units(view, [&](const auto* units) {
+    tokenise(how, units, view.size, self,
+             [&out](std::int64_t start, std::int64_t end) { out.emplace_back(start, end); });
+  });
   return out;
 }
 
@@ -121,18 +113,65 @@ int add_column(TokenTypes& self, const std::string& kind,
   return self.add_column(std::move(column), std::move(values), every);
 }
 
-// A tuple keeps the strings alive while the GIL is released, even if the list is modified.
-std::shared_ptr<TokenBatch> read_texts(TokenTypes& self, nb::sequence texts,
-                                       const std::string& tokeniser) {
-  const Tokeniser how = tokeniser_named(tokeniser);
+// Calls add(text, index, batch) for each text without the GIL, and returns the batch.  A tuple
+// keeps the strings alive meanwhile, even if the list is modified.
+template <class Add>
+std::shared_ptr<TokenBatch> read_all(nb::sequence texts, bool located, Add add) {
   const nb::tuple held(texts);
   std::vector<HeldText> views;
   views.reserve(held.size());
   for (nb::handle text : held) views.push_back(view_of(text));
   auto out = std::make_shared<TokenBatch>();
+  out->located = located;
   const Released release;
-  for (const HeldText& view : views) self.add_text(view, how, *out);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    if (!add(views[i], i, *out)) return nullptr;
+  }
   return out;
+}
+
+std::shared_ptr<TokenBatch> read_texts(TokenTypes& self, nb::sequence texts,
+                                       const std::string& tokeniser, bool located) {
+  const Tokeniser how = tokeniser_named(tokeniser);
+  return read_all(texts, located, [&](const TextView& text, std::size_t, TokenBatch& out) {
+    self.add_text(text, how, out);
+    return true;
+  });
+}
+
+std::shared_ptr<TokenBatch> read_matches(TokenTypes& self, nb::sequence texts,
+                                         const Pattern& pattern, std::size_t most, bool located) {
+  std::vector<char32_t> codes;
+  Pattern::Spans found;
+  std::vector<CharacterSpan> spans;
+  return read_all(texts, located, [&](const TextView& text, std::size_t, TokenBatch& out) {
+    codes.clear();
+    found.clear();
+    spans.clear();
+    with_units(text, [&](const auto* units) { codes.assign(units, units + text.size); });
+    if (!pattern.find(codes, self.characters(), most, found)) return false;
+    for (const auto& [start, end] : found) spans.push_back({start, end});
+    self.add_spans(text, spans, out);
+    return true;
+  });
+}
+
+std::shared_ptr<TokenBatch> read_spans(TokenTypes& self, nb::sequence texts, nb::list spans,
+                                       bool located) {
+  std::vector<std::vector<CharacterSpan>> given;
+  for (nb::handle pairs : spans) given.push_back(spans_from(pairs));
+  require(given.size() == nb::len(texts), "spans: expected some for each text");
+  std::size_t i = 0;
+  for (nb::handle text : texts) {
+    const Py_ssize_t size = PyUnicode_GetLength(text.ptr());
+    if (size < 0) throw nb::python_error();
+    for (const CharacterSpan& span : given[i++])
+      require(0 <= span.start && span.start <= span.end && span.end <= size, "spans: out of range");
+  }
+  return read_all(texts, located, [&](const TextView& text, std::size_t k, TokenBatch& out) {
+    self.add_spans(text, given[k], out);
+    return true;
+  });
 }
 
 std::shared_ptr<TokenBatch> read_tokens(TokenTypes& self, nb::sequence sequences) {
@@ -217,8 +256,12 @@ void bind_types(nb::module_& m) {
            "low"_a = 0, "high"_a = 0, "buckets"_a = std::vector<std::string>(),
            "pattern"_a.none() = nb::none(), "known"_a.none() = nb::none(), "every"_a = false,
            "Add a column of words, and return its index.")
-      .def("read_texts", &read_texts, "texts"_a, "tokeniser"_a,
-           "Cut texts into tokens, and return their types.")
+      .def("read_texts", &read_texts, "texts"_a, "tokeniser"_a, "located"_a = false,
+           "Cut texts into tokens, and return their types, with their places if asked for.")
+      .def("read_matches", &read_matches, "texts"_a, "pattern"_a, "most"_a, "located"_a = false,
+           "The same with the matches of a pattern; None if a text takes more than `most` bytes.")
+      .def("read_spans", &read_spans, "texts"_a, "spans"_a, "located"_a = false,
+           "The same with the spans of tokens in each text, of which empty ones are left out.")
       .def("read_tokens", &read_tokens, "sequences"_a, "Return the types of tokens.")
       .def(
           "extend",
@@ -264,6 +307,10 @@ void bind_types(nb::module_& m) {
 }
 
 }  // namespace
+
+Tokeniser tokeniser_named(const std::string& name) {
+  return named<Tokeniser>(kTokenisers, name, "tokeniser: not known");
+}
 
 void bind_text(nb::module_& m) {
   nb::class_<Characters>(m, "Characters", "Properties of code points, read from Python in pages.")

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bind/release.hpp"
+#include "encode/types.hpp"
 #include "learn/objective.hpp"
 
 namespace caesura {
@@ -83,8 +84,14 @@ using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>
 using Spelling = std::pair<std::vector<std::int32_t>, Matrix<std::uint8_t>>;
 RuleSet rules_from(const NamedRules& named, int Y, const std::optional<Spelling>& spelling);
 
+// Returns pairs (start, end) of Python as spans.
+std::vector<CharacterSpan> spans_from(nanobind::handle pairs);
+Tokeniser tokeniser_named(const std::string& name);
+
+void bind_around(nanobind::module_& m);
 void bind_problem(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
+void bind_posterior(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);

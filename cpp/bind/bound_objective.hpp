@@ -133,29 +133,6 @@ struct BoundObjective {
     const Released release;
     objective->set_loss(std::move(loss));
   }
-
-  // rows: [segments][Y]
-  void cost_segments(int i, Vector<std::int32_t> starts, Vector<std::int32_t> ends,
-                     Matrix<double> rows) {
-    require(i >= 0 && i < n_sequences(), "i: out of range");
-    const auto Y = static_cast<std::size_t>(objective->layout().Y);
-    require(
-        starts.shape(0) == ends.shape(0) && rows.shape(0) == ends.shape(0) && rows.shape(1) == Y,
-        "segments: wrong shape");
-    auto costs = std::make_shared<SegmentCosts>();
-    for (std::size_t k = 0; k < starts.shape(0); ++k) {
-      require(starts(k) >= 0 && starts(k) < ends(k) && ends(k) <= objective->design().length(i),
-              "segments: out of range");
-      costs->sites.push_back({starts(k), ends(k), 0});
-      if (k == 0) continue;
-      const Site& last = costs->sites[k - 1];
-      require(last.end < ends(k) || (last.end == ends(k) && last.start > starts(k)),
-              "segments: sort them by end, and then by start, later starts first");
-    }
-    costs->rows.assign(rows.data(), rows.data() + rows.size());
-    objective->segment_costs.resize(n_sequences());
-    objective->segment_costs[i] = std::move(costs);
-  }
 };
 
 }  // namespace caesura

@@ -59,6 +59,35 @@ class NoCollection {
   bool was_on_;
 };
 
+// Makes the lists of segments of several answers for one sequence.  Each answer shares the tuples
+// of the segments that the answer before it has too, which for ranked answers are most of them.
+class SharedSegments {
+ public:
+  SharedSegments(nanobind::handle kind, nanobind::handle names) : kind_(kind), names_(names) {}
+
+  nanobind::list list(const LabelledSegment* segments, int count) {
+    nanobind::list out = sized_list(count);
+    std::size_t j = 0;
+    for (int k = 0; k < count; ++k) {
+      const LabelledSegment& s = segments[k];
+      while (j < last_.size() && last_[j].start < s.start) ++j;
+      const bool known = j < last_.size() && last_[j].start == s.start && last_[j].end == s.end &&
+                         last_[j].label == s.label;
+      put(out, k,
+          known ? nanobind::borrow(PyList_GET_ITEM(made_.ptr(), static_cast<Py_ssize_t>(j)))
+                : segment_of(s, kind_, names_));
+    }
+    last_.assign(segments, segments + count);
+    made_ = out;
+    return out;
+  }
+
+ private:
+  nanobind::handle kind_, names_;
+  std::vector<LabelledSegment> last_;
+  nanobind::list made_;
+};
+
 // For each sequence the list of item(sequence, segments, score) for its answers, where the segments
 // are decoded by the reading.
 template <class Item>
@@ -66,15 +95,15 @@ nanobind::list answers_to_python(std::vector<std::vector<Answer>>& answers, cons
                                  nanobind::handle kind, nanobind::list names, Item item) {
   require(nanobind::len(names) == reading.label.size(), "names: one for each state");
   check_kind(kind);
+  const NoCollection meanwhile;
   nanobind::list out = sized_list(answers.size());
   for (std::size_t i = 0; i < answers.size(); ++i) {
+    SharedSegments segments(kind, names);
     nanobind::list row = sized_list(answers[i].size());
     for (std::size_t k = 0; k < answers[i].size(); ++k) {
       std::vector<LabelledSegment>& found = answers[i][k].segments;
       const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
-      nanobind::list path = sized_list(count);
-      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
-      put(row, k, item(i, std::move(path), answers[i][k].score));
+      put(row, k, item(i, segments.list(found.data(), count), answers[i][k].score));
     }
     put(out, i, std::move(row));
   }

@@ -54,41 +54,32 @@ std::int32_t TokenTypes::type_of(const Unit* token, std::int64_t size, bool asci
   return words_.add(scratch_);
 }
 
-template <class Unit>
-void TokenTypes::cut(const Unit* text, const TextView& view, Tokeniser how, TokenBatch& out) {
-  tokenise(how, text, view.size, *characters_, [&](std::int64_t start, std::int64_t end) {
-    out.types.push_back(type_of(text + start, end - start, view.ascii));
+void TokenTypes::add_text(const TextView& text, Tokeniser how, TokenBatch& out) {
+  with_units(text, [&](const auto* units) {
+    tokenise(how, units, text.size, *characters_, [&](std::int64_t start, std::int64_t end) {
+      out.types.push_back(type_of(units + start, end - start, text.ascii));
+      if (out.located) out.spans.push_back({start, end});
+    });
   });
+  out.end_sequence();
 }
 
-void TokenTypes::add_text(const TextView& text, Tokeniser how, TokenBatch& out) {
-  switch (text.width) {
-    case 1:
-      cut(static_cast<const std::uint8_t*>(text.data), text, how, out);
-      break;
-    case 2:
-      cut(static_cast<const std::uint16_t*>(text.data), text, how, out);
-      break;
-    default:
-      cut(static_cast<const std::uint32_t*>(text.data), text, how, out);
-  }
+void TokenTypes::add_spans(const TextView& text, const std::vector<CharacterSpan>& spans,
+                           TokenBatch& out) {
+  with_units(text, [&](const auto* units) {
+    for (const CharacterSpan& span : spans) {
+      if (span.start == span.end) continue;
+      out.types.push_back(type_of(units + span.start, span.end - span.start, text.ascii));
+      if (out.located) out.spans.push_back(span);
+    }
+  });
   out.end_sequence();
 }
 
 void TokenTypes::add_token(const TextView& token, TokenBatch& out) {
-  switch (token.width) {
-    case 1:
-      out.types.push_back(
-          type_of(static_cast<const std::uint8_t*>(token.data), token.size, token.ascii));
-      break;
-    case 2:
-      out.types.push_back(
-          type_of(static_cast<const std::uint16_t*>(token.data), token.size, false));
-      break;
-    default:
-      out.types.push_back(
-          type_of(static_cast<const std::uint32_t*>(token.data), token.size, false));
-  }
+  with_units(token, [&](const auto* units) {
+    out.types.push_back(type_of(units, token.size, token.ascii));
+  });
 }
 
 // ---- Values of columns ----

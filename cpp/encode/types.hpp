@@ -20,10 +20,17 @@
 
 namespace caesura {
 
+// The characters [start, end) of a text.
+struct CharacterSpan {
+  std::int64_t start, end;
+};
+
 // The concatenated tokens of several sequences; sequence i is [offsets[i], offsets[i + 1]).
 struct TokenBatch {
   std::vector<std::int32_t> types;       // [tokens]
   std::vector<std::int64_t> offsets{0};  // [sequences + 1]
+  std::vector<CharacterSpan> spans;      // [tokens] in their texts; empty unless `located`
+  bool located = false;                  // whether texts that are added store the spans of tokens
 
   int n_sequences() const { return static_cast<int>(offsets.size()) - 1; }
   std::int64_t n_tokens() const { return static_cast<std::int64_t>(types.size()); }
@@ -47,6 +54,18 @@ struct TextView {
   bool ascii;
 };
 
+// Calls use(characters) with the characters of a text in the type in which they are stored.
+template <class Use>
+void with_units(const TextView& text, Use use) {
+  if (text.width == 1) {
+    use(static_cast<const std::uint8_t*>(text.data));
+  } else if (text.width == 2) {
+    use(static_cast<const std::uint16_t*>(text.data));
+  } else {
+    use(static_cast<const std::uint32_t*>(text.data));
+  }
+}
+
 class TokenTypes {
  public:
   struct Range {
@@ -63,7 +82,10 @@ class TokenTypes {
   int n_columns() const { return static_cast<int>(columns_.size()); }
 
   void add_text(const TextView& text, Tokeniser how, TokenBatch& out);  // a complete sequence
+  // A complete sequence, whose tokens are the spans that are not empty.
+  void add_spans(const TextView& text, const std::vector<CharacterSpan>& spans, TokenBatch& out);
   void add_token(const TextView& token, TokenBatch& out);
+  std::int32_t add_word(std::string_view utf8) { return words_.add(utf8); }
 
   // Evaluates the columns first .. last - 1, except those of kind kPython, for all types added
   // since the last call.  Without `grow`, new values are not numbered.
@@ -86,8 +108,6 @@ class TokenTypes {
  private:
   template <class Unit>
   std::int32_t type_of(const Unit* token, std::int64_t size, bool ascii);
-  template <class Unit>
-  void cut(const Unit* text, const TextView& view, Tokeniser how, TokenBatch& out);
 
   struct Column {
     WordColumn word;

@@ -198,7 +198,7 @@ class Enumeration {
     bool added;
     Ways& made = memory_.at(walk_.key(node), &added);
     if (!added) return made;
-    check_interrupt();
+    if (++n_listed_ % 16 == 0) check_interrupt();  // it reads a clock
     made.node = node;
     walk_.terms(node, made.terms);
     made.before.assign(made.terms.size(), nullptr);
@@ -216,6 +216,7 @@ class Enumeration {
   const Node final_ = walk_.final();
   EnumerationMemory& memory_;
   const int most_;
+  int n_listed_ = 0;  // nodes whose terms have been listed
 
   // The ways to the node that a term comes from.  Every path needs about a hundred of these, so the
   // result of the look-up is kept.

@@ -38,6 +38,7 @@
 #include "base/interrupt.hpp"
 #include "infer/arcs_back.hpp"
 #include "infer/kernels.hpp"
+#include "infer/term_weights.hpp"
 #include "lattice/rows.hpp"
 #include "lattice/snapshots.hpp"
 
@@ -166,36 +167,10 @@ struct Backward {
     }
   }
 
-  // Writes the weights exp(term - row) on a range of states and zeros elsewhere, and adds them to
-  // `norm`.
-  void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
-             double* norm, double* out) const {
-    // out[q] = exp(a[q] + b[q] + shift - row[q]),  norm[q] += out[q]
-    const int begin = range.begin / W * W;
-    fill(out, begin, 0.0);
-    int q = begin;
-    for (; q < range.end; q += W) {
-      vec value = exp((load(a + q) + load(b + q) + shift) - load(of_row + q));
-      if (q < range.begin || q + W > range.end) {
-        value = lanes_in(q, range.begin, range.end) ? value : vec{};
-      }
-      store(out + q, value);
-      store(norm + q, load(norm + q) + value);
-    }
-    for (; q < g.stride; q += W) store(out + q, vec{});
-  }
-
-  // Replaces norm, the sum of the weights of a row, by P(row) / norm.
-  void make_factor(const double* p, double* norm) const {
-    for (int q = 0; q < g.stride; q += W) {
-      const vec sum = load(norm + q);
-      store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
-    }
-  }
   // Turns weights into probabilities: P(term) = weight * factor.  p: P(row), for the entropy.
   void scale(double* row, const double* ratio, const double* p) {
     for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(ratio + q));
-    if (counts.want_entropy) count_entropy(row, p);
+    if (counts.want_entropy) counts.entropy += choice_entropy(g.stride, row, p);
   }
   // The same, where p is the factor.  Also adds P(term) to `sum` and to `to`, and then `sum` to
   // `gather_to`.
@@ -210,31 +185,6 @@ struct Backward {
       store(gather_to + q, load(gather_to + q) + total);
     }
   }
-  // Adds the entropy of choosing a term: - P(term) ln(P(term) / P(row))
-  void count_entropy(const double* row, const double* p) {
-    vec entropy = vec{};
-    for (int q = 0; q < g.stride; q += W) {
-      const vec value = load(row + q);
-      const vec share = value / load(p + q);
-      entropy += (value > 0.0) & (share > 1e-300) ? -value * log(share) : vec{};
-    }
-    counts.entropy += sum_of(entropy);
-  }
-  static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
-
-  // Converts a row from relative to base(e) to relative to base(e - 1).  -inf becomes +inf, so that
-  // exp(term - row) = 0 for impossible entries.
-  void divide_by(const double* relative, double increment, int begin, int end, double* out) const {
-    for (int q = begin; q < end; ++q) {
-      out[q] = relative[q] == kMinusInfinity ? -kMinusInfinity : relative[q] + increment;
-    }
-  }
-
-  // to[q] += from[q]
-  void add_rows(double* to, const double* from) const {
-    for (int q = 0; q < g.stride; q += W) store(to + q, load(to + q) + load(from + q));
-  }
-
   // Distributes P(alpha[e]) and P(O[e]) over the terms of these rows.
   void spread(int e) {
     const Boundary at = boundary_of(g, e);
@@ -269,9 +219,9 @@ struct Backward {
       const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       const double* theta = thetas.row(s, range);
       const double offset = offsets[s & mask];
-      weigh(theta, hat(s), offset, range, divisor, factor, of(terms, s));
+      weigh(g.stride, theta, hat(s), offset, range, divisor, factor, of(terms, s));
       if (!at.enters || s < at.window.open) continue;
-      add_rows(running_open, active.shared_row(s));
+      add_rows(g.stride, running_open, active.shared_row(s));
       if (s > at.reach) {
         fill(of(entries, s), g.stride, 0.0);
         continue;
@@ -279,17 +229,18 @@ struct Backward {
       theta = running_open;
       if (active.owns(s)) {
         copy(row, running_open, g.stride);
-        add_rows(row, active.own_row(s));
+        add_rows(g.stride, row, active.own_row(s));
         theta = row;
       }
-      weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
+      weigh(g.stride, theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor,
+            of(entries, s));
     }
     if (at.open) weigh_open(e, at.same || at.forced);
     // P(term) = exp(term - row) P(row) / sum of exp(term - row).  From here on,
     // open = P(O[e - 1]) = ended + going_on.
-    make_factor(weight, factor);
+    make_factor(g.stride, weight, factor);
     if (at.open) {
-      make_factor(open, open_factor);
+      make_factor(g.stride, open, open_factor);
       for (int s = at.window.open; at.enters && s < e; ++s)
         scale(of(entries, s), open_factor, open);
       scale(ended, factor, weight);
@@ -310,9 +261,10 @@ struct Backward {
     // going_on[q] = exp(O[e-1, q] + a'[e, q] - O[e, q])
     const Range all{0, g.unbounded};
     step_row(g, e, step);
-    if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
+    if (!only_ended)
+      weigh(g.stride, step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
     close_step_row(g, e, step);
-    weigh(step, open_at(e - 1), 0.0, all, divisor, factor, ended);
+    weigh(g.stride, step, open_at(e - 1), 0.0, all, divisor, factor, ended);
   }
 
   // Adds the expected counts of the segments and cores that end at e.  `open` is P(O[e - 1]) here.
@@ -327,9 +279,9 @@ struct Backward {
       double* term = of(terms, s);
       const bool entering = enters && s >= window.open;
       gather(term, factor, of(begun, s), of(gathered, s));
-      if (counts.want_entropy) count_entropy(term, weight);
-      if (own_potentials) add_rows(of(gathered_own, s), term);
-      if (counts.spans != nullptr) count_spans(s, e, term);
+      if (counts.want_entropy) counts.entropy += choice_entropy(g.stride, term, weight);
+      if (own_potentials) add_rows(g.stride, of(gathered_own, s), term);
+      if (counts.spans != nullptr) count_spans(g, s, e, term, counts.spans);
       while (next >= first && g.potentials[next].start < s) --next;
       for (; next >= first && g.potentials[next].start == s; --next) {
         const Potential& p = g.potentials[next];
@@ -344,8 +296,8 @@ struct Backward {
         }
       }
       if (entering) {
-        add_rows(of(begun, s), of(entries, s));
-        if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
+        add_rows(g.stride, of(begun, s), of(entries, s));
+        if (own_potentials) add_rows(g.stride, of(gathered_own, s), of(entries, s));
       }
     }
     // gathered[a] += sum over s <= a of P([s, >e)): the segments that entered O at e.  P(O[e - 1])
@@ -353,8 +305,8 @@ struct Backward {
     if (enters) {
       fill(sum, g.stride, 0.0);
       for (int s = window.open; s < e; ++s) {
-        add_rows(sum, of(entries, s));
-        add_rows(of(gathered, s), sum);
+        add_rows(g.stride, sum, of(entries, s));
+        add_rows(g.stride, of(gathered, s), sum);
       }
     }
     // Potentials with an open end: gathered holds the segments that end at or beyond e, except
@@ -374,22 +326,6 @@ struct Backward {
     for (int q = 0; q < g.Q; ++q) {
       tokens[g.order[g.rank[q]]] += inside[q] + (q < g.unbounded ? open[q] : 0.0);
     }
-  }
-
-  // spans[s, e-s-1, y] += P([s, e), q) over the states q of label y
-  void count_spans(int s, int e, const double* term) const {
-    if (e - s > g.span_length) return;
-    double* out =
-        counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
-    for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // for [s, e - 1)
-    // With plain_order, a row of states is a row of labels.
-    if (g.plain_order) {
-      int q = 0;
-      for (; q + W <= g.Y; q += W) store(out + q, load(term + q));
-      if (q < g.Y) store_part(out + q, load(term + q), g.Y - q);
-      return;
-    }
-    for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
   }
 
   // Computes P(alpha[t]) from P(hat[t]) over the arcs, and adds the expected transitions at t.

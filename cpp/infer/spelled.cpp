@@ -8,25 +8,10 @@
 #include <unordered_map>
 
 #include "infer/limited.hpp"
+#include "lattice/semirings.hpp"
 
 namespace caesura {
 namespace {
-
-// ln of a sum of exponentials, added one by one.  The sum is exp(most) rest, where most is the
-// largest term so far.
-struct LogTotal {
-  double most = kMinusInfinity, rest = 0.0;
-  void add(double value) {
-    if (value == kMinusInfinity) return;
-    if (value <= most) {
-      rest += std::exp(value - most);
-    } else {
-      rest = rest * std::exp(most - value) + 1.0;
-      most = value;
-    }
-  }
-  double value() const { return most == kMinusInfinity ? most : most + std::log(rest); }
-};
 
 constexpr std::int32_t kOutside = 0;  // 1 + 2 k and 2 + 2 k begin and continue a segment of label k
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/interrupt.hpp"
+#include "lattice/theta.hpp"
 
 namespace caesura {
 
@@ -38,38 +39,31 @@ double Walk::token(int t, int state) const {
   return g_.allowed != nullptr && !g_.allowed[at] ? kMinusInfinity : g_.emission[at];
 }
 
-// theta(s, e) of all segments [s, e) with s = e - 1, ..., low, in one pass over the potentials:
-//
-//   running[s] = running[s + 1] + emission[s] + scores of potentials with an open start at s
-//   theta(s, e) = running[s] + own[s],      own[s]: potentials with a closed start at s, and spans
-//
-// A potential with an open start applies to s and all earlier starts, so it stays in the running
-// sum; one with a closed start applies to s only.  `open` is the same sum for segments that
-// continue beyond e, to which only potentials with an open end apply.  The cost is O(e - low) plus
-// the number of potentials with start >= low that end at or before e.
+// theta(s, e) of all segments [s, e) with s = e - 1, ..., low, in one pass over the potentials.
+// `open` is the same sum for segments that continue beyond e, to which only potentials with an open
+// end apply, but no span score.  The cost is O(e - low) plus the number of potentials with
+// start >= low that end at or before e.
 void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
   out.clear();
-  double running = 0.0, running_open = 0.0;
+  ThetaSum closed, open;
   for (int s = e - 1; s >= low; --s) {
-    double own = 0.0, own_open = 0.0;
-    running += token(s, state);
-    running_open += token(s, state);
+    ThetaSum closed_here, open_here;
     // The potentials that start at s are sorted by end.
     for (int i = g_.by_start[s]; i < g_.by_start[s + 1]; ++i) {
       const Potential& p = g_.potentials[g_.starting[i]];
       if (p.end > e) break;
-      if (!applies(p.start, p.end, p.flags, s, e) || !holds(p.target, state)) continue;
-      const bool earlier = applies(p.start, p.end, p.flags, s - 1, e);  // also to earlier starts
-      (earlier ? running : own) += p.score;
-      if (applies(p.start, p.end, p.flags, s, e + 1))
-        (earlier ? running_open : own_open) += p.score;
+      if (!holds(p.target, state)) continue;
+      closed_here.add(p.start, p.end, p.flags, p.score, e);
+      open_here.add(p.start, p.end, p.flags, p.score, e + 1);
     }
     if (g_.spans != nullptr && e - s <= g_.span_length) {
       const int y = g_.order[g_.rank[state]];
-      own += g_.spans[(static_cast<std::ptrdiff_t>(s) * g_.span_length + (e - s - 1)) * g_.Y + y];
+      closed_here.own +=
+          g_.spans[(static_cast<std::ptrdiff_t>(s) * g_.span_length + (e - s - 1)) * g_.Y + y];
     }
-    // A span score applies to exactly [s, e), so it does not count for segments that continue.
-    out.push_back({s, running + own, running_open + own_open});
+    closed.step(token(s, state), closed_here);
+    open.step(token(s, state), open_here);
+    out.push_back({s, closed.value(), open.value()});
   }
 }
 

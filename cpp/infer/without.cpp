@@ -10,8 +10,11 @@
 namespace caesura {
 namespace {
 
+// The loss of a path that does not exist, or has not been found yet.
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// The answers for all segments of one problem without limits.  The constructor runs the sweep and
+// the search, which settles case 1 of without.hpp for all segments; answer(i) adds case 2 for one.
 class Without {
  public:
   Without(const Problem& problem, Method method, Workspace& work, const Reading& reading,
@@ -82,7 +85,10 @@ class Without {
     if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
   }
 
-  // Reads the segments of the best path, and its state at each boundary where a segment ends.
+  // Reads the segments of the best path, and its state at each boundary where a segment ends:
+  //
+  //   on_path[T] = last,   on_path[s] = previous[s][on_path[e]]   for each segment [s, e)
+  //
   void read_best_path() {
     path_ = trace(g_, back_, last_);
     on_path_.assign(g_.T + 1, -1);
@@ -95,7 +101,13 @@ class Without {
   }
 
   // Computes rest(node) in ascending order (Dijkstra's algorithm), until no term can improve an
-  // answer.
+  // answer:
+  //
+  //   rest(final) = 0
+  //   rest(from)  = min over the nodes that `from` has a term to of loss(term) + rest(node)
+  //
+  // Losses are not negative, so rest(node) is final when the node leaves the heap.  next[from] is
+  // the node that attains the minimum, which leads along the best path to the end.
   void search() {
     std::priority_queue<Candidate> heap;
     rest(walk_->final()) = 0.0;
@@ -107,7 +119,11 @@ class Without {
       heap.pop();
       // A stale entry: a path with less loss was found after it had been pushed.
       if (loss > rest(node)) continue;
-      // Terms that lose more than the worst answer so far cannot improve any answer.
+      // Terms that lose more than the worst answer so far cannot improve any answer:
+      //
+      //   worst = max over i of best[i].loss
+      //
+      // This takes a pass over the segments, so it is brought up to date only once in a while.
       if (step % period == 0) {
         check_interrupt();
         worst = 0.0;
@@ -115,8 +131,8 @@ class Without {
       }
       if (loss >= worst) return;
       const double most = list(node);
+      // rest(from) = min(rest(from), most - value + rest(node)) for the terms of the node
       for (const Term& term : terms_) {
-        // rest(from) = min over the nodes that `from` has a term to of loss(term) + rest(node)
         const double total = loss + (most - term.value);
         if (total >= worst) continue;
         avoid(term.from, node, total);
@@ -128,7 +144,11 @@ class Without {
     }
   }
 
-  // Case 1: offers a term to each segment that no path through the term contains.
+  // Case 1: offers a term to each segment that no path through the term contains:
+  //
+  //   best[i] = min(best[i], loss)   if the term covers the start of segment i without beginning a
+  //                                  segment with its label there
+  //
   void avoid(const Node& from, const Node& to, double loss) {
     // The first segment that starts at t or later; segments are sorted and disjoint.
     auto first_from = [&](int t) {
@@ -157,7 +177,15 @@ class Without {
     }
   }
 
-  // Case 2 if each segment of the lattice is read as one segment.
+  // Case 2 if each segment of the lattice is read as one segment.  For the states q with the label
+  // of segment i = [s, end), and for all ends e other than `end`:
+  //
+  //   open(e) = least loss of the paths from the start of the segment to kOpen(e, q) inside it
+  //   best[i] = min(best[i], loss of the terms of kClosed(e, q) from inside + rest(kClosed(e, q)))
+  //
+  // where terms from inside are those from kBegun(s, q), to which the best path loses nothing, and
+  // from kOpen(e - 1, q), to which it loses open(e - 1).  From e = end on, every path through
+  // kOpen(e, q) is without segment i, so it is offered with rest(kOpen(e, q)) and followed no more.
   void leave_segment(int i) {
     const auto [s, end, y] = segments_[i];
     for (int q = 0; q < g_.Q; ++q) {
@@ -166,7 +194,6 @@ class Without {
       double open = kNever;
       for (int e = s + 1; e <= g_.T; ++e) {
         if (e % 64 == 0) check_interrupt();
-        // open(e) = least loss of the paths from the start of the segment to kOpen(e, q) inside it
         const double before = open;
         // The least loss of the terms of a node that come from inside the segment.
         auto from_inside = [&](const Node& node) {
@@ -194,14 +221,21 @@ class Without {
     }
   }
 
-  // Case 2 if tags spell the segment.  inside[q] is the least loss of a path that begins the
-  // segment at its start, continues it, and is in state q at token t.
+  // Case 2 if tags spell the segment.  inside[t][q] is the least loss of a path that begins segment
+  // i = [s, end) at its start, continues it, and is in state q at token t:
+  //
+  //   inside[s][q] = min over the states p of loss(arc (p, q) at s)   if q begins the segment there
+  //   inside[t][q] = min over the states p that q continues of inside[t - 1][p] + loss(arc (p, q))
+  //
+  // A path leaves the segment through an arc that does not continue it before its end, or that
+  // continues it at its end:
+  //
+  //   best[i] = min(best[i], inside[t - 1][p] + loss(arc (p, q)) + rest(kBegun(t, q)))
   void leave_run(int i) {
     const auto [s, end, y] = segments_[i];
     std::vector<double> inside(g_.Q, kNever), before;
     std::vector<std::int32_t> parent(g_.Q, -1);
-    // inside[q] at t = min over p of inside[p] at t - 1 + loss of the arc (p, q) at t.  An arc
-    // leaves the segment if it does not continue it before its end, or continues it beyond its end.
+    // `before` is inside[t - 1], and `inside` is inside[t].
     for (int t = s; t <= std::min(end, g_.T - 1); ++t) {
       check_interrupt();
       before.swap(inside);
@@ -215,6 +249,7 @@ class Without {
         }
         const Node begun{NodeKind::kBegun, t, q};
         const double most = list(begun);
+        // inside[t][q] and best[i], over the arcs (p, q) at t
         for (const Term& term : terms_) {
           const int p = term.from.state;
           const bool goes_on = joined(p, q);
@@ -260,7 +295,8 @@ class Without {
       nodes.push_back(node);
       if (!walk_->is_start(node)) node = before(node);
     }
-    // The segments between `start` and `end` are those that differ.
+    // The segments between `start` and `end` are those that differ.  Each is a pair of nodes,
+    // kClosed(e, q) and then kBegun(s, q), since `nodes` runs from the end to the start.
     const bool from_start = walk_->is_start(nodes.back());
     const int start = from_start ? 0 : node.at;
     out.possible = true;
@@ -278,8 +314,13 @@ class Without {
     out.same_first = static_cast<int>(first_from(start) - path_.begin());
     out.same_last = static_cast<int>(path_.end() - first_from(end));
   }
-  // The node before a node on the best path to it: by back-pointers, and for an open node by its
-  // best term.
+  // The node before a node on the best path to it: by back-pointers, and for an open node, which
+  // has none, by its best term:
+  //
+  //   before(kBegun(s, q))  = kClosed(s, previous[s][q])
+  //   before(kClosed(e, q)) = kBegun(start[e][q], q)
+  //   before(kOpen(e, q))   = argmax over its terms of value
+  //
   Node before(const Node& node) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(node.at) * g_.stride + node.state;
     if (node.kind == NodeKind::kBegun) return {NodeKind::kClosed, node.at, back_.previous[at]};
@@ -308,6 +349,7 @@ class Without {
   std::vector<Term> terms_;
 };
 
+// The whole segmentation that a detour from a path describes.
 std::vector<LabelledSegment> joined_to(const Detour& detour,
                                        const std::vector<LabelledSegment>& path) {
   std::vector<LabelledSegment> whole(path.begin(), path.begin() + detour.same_first);
@@ -342,7 +384,10 @@ void within_limits(const Problem& problem, Method method, Workspace& work, const
   constexpr int kTogether = 3;
   const RuleSet& rules = problem.input().rules;
   std::vector<int> left = asked;
+  // One segment alone may track as many limits as an automaton can; several together only a few.
   const int most = left.size() == 1 ? std::min(rules.limits(), kMostTracked) : kTogether;
+  // Answers the segments that are left, with some limits tracked.  An answer that breaks no limit
+  // is final, as in limited.hpp; the others are left for the next round.
   auto solve = [&](std::unique_ptr<Problem> relaxed, std::vector<int>& breaks) {
     std::vector<LabelledSegment> some;
     for (const int i : left) some.push_back(segments[i]);
@@ -387,8 +432,10 @@ std::vector<Detour> answer_without(const Problem& problem, Method method, Worksp
     return out;
   }
   Without without(problem, method, work, reading, segments);
+  // With ties, the best path of the sweep may be another one than `path`.
   const bool is_path = difference(without.best_path(), path).segments.empty() &&
                        without.best_path().size() == path.size();
+  // Detours are relative to the best path of the sweep; make them relative to `path`.
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!without.answer(static_cast<int>(i), out[i])) continue;
     if (!is_path) out[i] = difference(joined_to(out[i], without.best_path()), path);

@@ -28,9 +28,36 @@
 
 #include <cmath>
 
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+
+// The Sum of LogSum, also for sources that are compiled once for all instruction sets: those see
+// nothing else of this file.  total = sum of exp(value - most) over the values so far.  Always
+// inlined, for the same reason as Total.
+struct LogTotal {
+  double most = kMinusInfinity, total = 0.0;
+  [[gnu::always_inline]] void add(double value, int = 0) {
+    if (value == kMinusInfinity) return;
+    if (value > most) {
+      total = total * std::exp(most - value) + 1.0;
+      most = value;
+    } else {
+      total += std::exp(value - most);
+    }
+  }
+  [[gnu::always_inline]] double rest() const { return std::log(total); }
+  [[gnu::always_inline]] double value() const {
+    return most == kMinusInfinity ? most : most + rest();
+  }
+  [[gnu::always_inline]] int from() const { return 0; }
+};
+
+}  // namespace caesura
+
+#ifdef CAESURA_ISA
 #include "base/vector.hpp"
 #include "base/workspace.hpp"
-#include "lattice/lattice.hpp"
 #include "lattice/rows.hpp"
 
 namespace caesura::CAESURA_ISA {
@@ -45,22 +72,7 @@ struct LogSum {
     return least == kZero ? most : most + std::log1p(std::exp(least - most));
   }
 
-  // total = sum of exp(value - most) over the values so far
-  struct Sum {
-    double most = kZero, total = 0.0;
-    void add(double value, int) {
-      if (value == kZero) return;
-      if (value > most) {
-        total = total * std::exp(most - value) + 1.0;
-        most = value;
-      } else {
-        total += std::exp(value - most);
-      }
-    }
-    double rest() const { return std::log(total); }
-    double value() const { return most == kZero ? kZero : most + rest(); }
-    int from() const { return 0; }
-  };
+  using Sum = LogTotal;
 
   // Sums a block of rows at a time, with one exp for each term and one log for each sum.
   struct Rows {
@@ -222,3 +234,4 @@ struct Maximum {
 };
 
 }  // namespace caesura::CAESURA_ISA
+#endif

@@ -1,17 +1,13 @@
 // Learning with the general sweeps over logarithms, which are slower than the kernels but correct
 // for any weights.
 #include <algorithm>
+#include <map>
 
 #include "infer/answers.hpp"
 #include "learn/condition.hpp"
 #include "learn/terms.hpp"
 
 namespace caesura {
-
-std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
-                                              const std::vector<std::int32_t>& order) {
-  return automaton_for(order, layout.patterns, layout.rules, true);
-}
 
 namespace {
 
@@ -23,10 +19,14 @@ void forbid(const Site& site, std::int32_t target, ProblemInput& in) {
 // Forbids the segments of condition.histories.  Histories that are not patterns of the model are
 // added to the targets.
 void forbid_histories(const Condition& condition, int Y, ProblemInput& in) {
+  std::map<std::vector<std::int32_t>, std::int32_t> targets;
+  for (std::size_t h = 0; h < in.histories.size(); ++h)
+    targets.emplace(in.histories[h], Y + static_cast<std::int32_t>(h));
   for (const auto& [start, end, labels] : condition.histories) {
-    auto found = std::find(in.histories.begin(), in.histories.end(), labels);
-    if (found == in.histories.end()) found = in.histories.insert(found, labels);
-    forbid({start, end, 0}, Y + static_cast<std::int32_t>(found - in.histories.begin()), in);
+    const auto next = Y + static_cast<std::int32_t>(in.histories.size());
+    const auto [found, is_new] = targets.emplace(labels, next);
+    if (is_new) in.histories.push_back(labels);
+    forbid({start, end, 0}, found->second, in);
   }
 }
 

@@ -138,6 +138,12 @@ double Objective::add_batches(const Design& d, std::vector<Part> parts, const We
       known[b] = known_of(parts[first + b]);
       weights[b] = parts[first + b].weight;
     }
+    // With many states, the general sweeps take less memory: they do one sequence at a time.
+    const std::int64_t rows = std::int64_t{length(parts[first + count - 1]) + 1} * kernel.width;
+    if (!w.program->fits(2 * rows)) {
+      failed.insert(failed.end(), parts.begin() + first, parts.begin() + first + count);
+      continue;
+    }
     kernel.evaluate_many(d, w, sequences, known, weights, count, log_z, gradient, work);
     for (int b = 0; b < count; ++b) {
       if (std::isnan(log_z[b]))

@@ -45,9 +45,12 @@ struct Layout {
   std::vector<std::int32_t> row_patterns;      // patterns that attributes on rows have weights with
   RuleSet rules;                               // rules that every segmentation keeps
   std::shared_ptr<const Histories> histories;  // null if there are no patterns and no rules
-  std::shared_ptr<const ArcProgram> program;   // of the histories and the rules
-  std::vector<std::int32_t> bounds;            // [Y] longest segment, or 0 for no bound
-  std::vector<std::uint8_t> barred;            // [Y][Y] pairs that may not be adjacent
+  // Of the histories and the rules; null if there are none, or if it would be too large for
+  // sequences of up to `longest` tokens.
+  std::shared_ptr<const ArcProgram> program;
+  int longest = 0;                                     // 0: sequences of any length
+  std::vector<std::int32_t> bounds;                    // [Y] longest segment, or 0 for no bound
+  std::vector<std::uint8_t> barred;                    // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y] labels that may not be first, last
   std::vector<double> entry_bias;  // [Y] added to the score of every segment of a label, or empty
 
@@ -70,8 +73,8 @@ class Labels {
   void set(const std::vector<double>& transition, const std::vector<double>& start,
            const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
            Weights<Real>& view);
-  // Replace one score and its exp.  The new score must be finite if and only if the old one was,
-  // because the panels are not rebuilt.
+  // Replace one score and its exp, in double precision only.  The new score must be finite if and
+  // only if the old one was, because the panels are not rebuilt.
   void put_transition(int previous, int label, double score, double exp);
   void put_start(int label, double score, double exp);
   void put_end(int label, double score, double exp);
@@ -98,6 +101,8 @@ class Unpacked {
   // a transition is out of the kernels' range, so that the general sweeps must answer.
   bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places,
            const double* w, int width, int n_threads);
+  // The following three are there in double precision only (weight_updates.cpp).
+  //
   // Sets the weights of transitions, patterns, starts and ends only, with one pass over them.
   // set() must have been called with the same layout and design.  w: [size]
   bool set_labels(const Layout& layout, const Design& design, const double* w);
@@ -153,8 +158,16 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, cons
                                               const std::vector<std::int32_t>& order, bool every,
                                               Workspace&, const Condition* condition = nullptr);
 
-// Returns the automaton of the patterns and rules of a model, for the general sweeps.  order: the
-// labels by their length bound, see labels_by_length.
+// Makes the program of a layout with histories.
+void make_program(Layout& layout);
+
+// Returns the layout of an objective, with a program for sequences of up to `longest` tokens.
+// Throws TooLarge.
+std::shared_ptr<const Layout> layout_within(std::shared_ptr<const Layout> layout, int longest);
+
+// Returns the automaton of the patterns and rules of a model, for the general sweeps.  It is null
+// if there is no program because it would be too large; each problem then makes its own.  order:
+// the labels by their length bound, see labels_by_length.
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order);
 

@@ -36,13 +36,12 @@ void Parameters::make_histories() {
   if (l.patterns.empty() && l.rules.empty()) return;
   const int width = trainer<double>().width;
   auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, width);
-  constexpr int kMostStates = 65000;  // an evaluation with more states takes minutes
-  if (made->Q > kMostStates) {
+  constexpr int kMostHistories = 65000;  // an evaluation with more takes minutes
+  if (made->Q > kMostHistories) {
     throw TooLarge("patterns", "got more than 65,000 different label histories", "fewer",
                    "lower order or that of history features, or raise pattern_min_freq or "
                    "min_freq");
   }
-  l.program = std::make_shared<ArcProgram>(*made, l.rules, width, kMostStates);
   l.row_patterns.clear();
   for (const std::int32_t target : pairs_.label) {
     if (target >= l.Y) l.row_patterns.push_back(target - l.Y);
@@ -51,6 +50,7 @@ void Parameters::make_histories() {
   l.row_patterns.erase(std::unique(l.row_patterns.begin(), l.row_patterns.end()),
                        l.row_patterns.end());
   l.histories = std::move(made);
+  make_program(l);
 }
 
 // Decides which weights share a row of the table and which are single.

@@ -42,23 +42,19 @@ int RowsWalk::first_start(int e, int y) const {
   return s;
 }
 
-// Appends hat(s, y) + the score of [s, e) with label y for all starts, later ones first.  By
-// `applies` of lattice.hpp, the score of a site [a, b) counts for the starts s <= a if its start is
-// open and for s = a only if it is closed; its end is e, or it is open and before e.
+// Appends hat(s, y) + the score of [s, e) with label y for all starts, later ones first.
 void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   const int low = first_start(e, y);
-  own_.assign(e - low, 0.0);
-  passing_.assign(e - low, 0.0);
+  here_.assign(e - low, {});
   for (int k = 0; k < n_sites_ && sites_[k].end <= e; ++k) {
     const Site& site = sites_[k];
-    if (site.start < low || (site.end < e && !(site.flags & kOpenEnd))) continue;
-    (site.flags & kOpenStart ? passing_ : own_)[site.start - low] += at(tables_.rows, T_ + k, y);
+    if (site.start < low) continue;
+    here_[site.start - low].add(site.start, site.end, site.flags, at(tables_.rows, T_ + k, y), e);
   }
-  // running = sum of the scores of tokens s .. e - 1 and of sites with an open start among them
-  double running = 0.0;
+  ThetaSum theta;
   for (int s = e - 1; s >= low; --s) {
-    running += at(tables_.rows, s, y) + passing_[s - low];
-    const double value = at(tables_.hat, s, y) + (running + own_[s - low]);
+    theta.step(at(tables_.rows, s, y), here_[s - low]);
+    const double value = at(tables_.hat, s, y) + theta.value();
     if (value > kMinusInfinity) out.push_back({{NodeKind::kBegun, s, y}, value});
   }
 }

@@ -6,16 +6,20 @@
 //   kClosed(e, y) <- kBegun(s, y) for all starts that a segment of label y may have
 //   kBegun(s, y)  <- kClosed(s, z) for all labels z
 //
-// With it, `predict_n_best(X, 5)` is 1.7 (chain) and 2.9 times (semi-CRF) as fast on addresses, and
-// 1.2 and 2.0 times on CoNLL-2000, as with the general walk, which first makes a Problem: compare
-// the lines "predict_n_best(5)" of bench/answers.py with Scorer::walks() returning false.  A node
-// of a label without a bound has as many terms as there are tokens before it, so long sequences are
-// left to the general walk.
+// It is 1.5 to 1.9 times as fast as the general walk (lines "segments ... 5 best" of
+// bench/twins.py), which needs a Problem.  With it, `predict_n_best(X, 5)` is 1.7 (chain) and 2.9
+// times (semi-CRF) as fast on addresses, and 1.2 and 2.0 times on CoNLL-2000 (lines
+// "predict_n_best(5)" of bench/answers.py, with Scorer::walks() returning false).  Chains of many
+// labels gain least, because most of their time goes to the enumeration, which both walks share;
+// they need no code of their own here, so they take this walk too.  A node of a label without a
+// bound has as many terms as there are tokens before it, so long sequences are left to the general
+// walk.
 #pragma once
 
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "lattice/theta.hpp"
 #include "learn/condition.hpp"
 #include "learn/trainers.hpp"
 
@@ -63,7 +67,7 @@ class RowsWalk {
   const BestTables& tables_;
   const Site* sites_;  // sorted by end
   const int T_, Y_, n_sites_, stride_;
-  mutable std::vector<double> own_, passing_;  // scratch memory of closed_terms
+  mutable std::vector<ThetaSum> here_;  // scratch memory of closed_terms
   mutable std::vector<std::int32_t> segment_at_;
 };
 

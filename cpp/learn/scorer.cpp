@@ -73,6 +73,10 @@ Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) 
   layout->barred_start = std::move(rules.barred_start);
   layout->barred_end = std::move(rules.barred_end);
   layout->entry_bias = std::move(rules.entry_bias);
+  const Layout& trained = *parameters.layout();
+  if (!layout->rules.empty() &&
+      (layout->barred != trained.barred || layout->barred_start != trained.barred_start))
+    make_program(*layout);  // it has the states that sequences that are not barred reach
   const Design none;
   const int width = trainer<double>().width;
   near_ = weights_.set(*layout, none, places_of(*layout, none, width), w, width, 1);
@@ -118,7 +122,10 @@ bool Scorer::find_best(const Design& d, int i, const Condition* condition,
     const bool own = condition != nullptr && !condition->rules.empty();
     return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
   }
-  if (has_huge_values(d, i)) {  // the general sweeps check all scores
+  // The general sweeps check all scores, and track limits only where an answer breaks them.
+  const bool fits =
+      layout_->histories == nullptr || (layout_->program != nullptr && layout_->program->fits(T));
+  if (!fits || has_huge_values(d, i)) {
     const auto made = problem(d, i, work, condition, 0);
     segments = answer_finite_best(*made->problem, Method::kOverlapping, work).segments;
     return !segments.empty();

@@ -12,26 +12,28 @@ std::uint64_t outside(std::int32_t id) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(id));
 }
 
+constexpr std::uint8_t kBothOpen = kOpenStart | kOpenEnd;
+
 Group group_of(Place place, int low, int high) {
   switch (place) {
     case Place::kWithin:
-      return {GroupKind::kRange, -low, high};
+      return {-low, high + 1, kBothOpen};
     case Place::kFirst:
-      return {GroupKind::kStart, high + 1, 0};
+      return {0, high + 1, kOpenEnd};
     case Place::kLast:
-      return {GroupKind::kEnd, 1 - low, 0};
+      return {-low, 1, kOpenStart};
     case Place::kSingle:
-      return {GroupKind::kSingle, 0, 0};
+      return {0, 1, 0};
     case Place::kBegin:
-      return {GroupKind::kStart, 2, 0};
+      return {0, 2, kOpenEnd};
     case Place::kInside:
-      return {GroupKind::kRange, 1, 1};
+      return {1, 2, kBothOpen};
     case Place::kEnd:
-      return {GroupKind::kEnd, 2, 0};
+      return {1, 1, kOpenStart};
     case Place::kEdge:
-      return {GroupKind::kEdge, 0, 0};
+      return {0, 0, 0, true};
     default:
-      return {GroupKind::kRange, 0, 0};
+      return {0, 1, kBothOpen};
   }
 }
 
@@ -87,8 +89,8 @@ void SpanFeatures::add_segments(const std::vector<SegmentPart>& parts, std::uint
   if (one.depth() > 0) {
     (one.by_start ? joints : pairs).push_back(std::move(one));
   } else {
-    index_of(groups, {GroupKind::kStart, 1, 0});
-    index_of(groups, {GroupKind::kEnd, 1, 0});
+    index_of(groups, kAtStart);
+    index_of(groups, kAtEnd);
     spans.push_back(std::move(one));
   }
 }
@@ -267,7 +269,7 @@ void SpanKeys::find_tokens(const SpanModel& model) {
   const int n_templates = static_cast<int>(model.features.tokens.size());
   for (int k = 0; k < n_templates; ++k) {
     const TokenTemplate& one = model.features.tokens[k];
-    const bool edge = model.features.groups[one.group].kind == GroupKind::kEdge;
+    const bool edge = model.features.groups[one.group].edge;
     for (int t = edge ? 1 : 0; t < T; ++t) {
       for_anchor(one, t, [&](std::uint64_t key, double value) {
         if (!edge) {
@@ -328,9 +330,8 @@ void SpanKeys::find_spans(const SpanModel& model) {
   pending_.clear();
   int start_group = 0, end_group = 0;
   for (std::size_t g = 0; g < model.features.groups.size(); ++g) {
-    if (model.features.groups[g] == Group{GroupKind::kStart, 1, 0})
-      start_group = static_cast<int>(g);
-    if (model.features.groups[g] == Group{GroupKind::kEnd, 1, 0}) end_group = static_cast<int>(g);
+    if (model.features.groups[g] == kAtStart) start_group = static_cast<int>(g);
+    if (model.features.groups[g] == kAtEnd) end_group = static_cast<int>(g);
   }
   for (const SegmentTemplate& one : model.features.spans) {
     const auto& parts = one.parts[0];

@@ -36,33 +36,28 @@ struct SegmentPart {
   int column;
 };
 
-// When an attribute of a token template with the anchor t counts for the segment [b, e).
-enum class GroupKind : std::uint8_t {
-  kRange,   // b + low <= t < e - high
-  kStart,   // t == b, and the segment has `low` tokens or more
-  kEnd,     // t == e - 1, and the segment has `low` tokens or more
-  kSingle,  // t == b == e - 1
-  kEdge     // t == b > 0; the key includes the previous label
-};
+// The core of the attributes of a token template: those with the anchor t count for the segments to
+// which the core [t - before, t + after) with these flags applies.
 struct Group {
-  GroupKind kind;
-  int low, high;
-  bool operator==(const Group& o) const { return kind == o.kind && low == o.low && high == o.high; }
+  int before, after;
+  std::uint8_t flags;
+  bool edge = false;  // for no segment, but for the boundary t > 0; the key has the previous label
+  bool operator==(const Group& o) const {
+    return before == o.before && after == o.after && flags == o.flags && edge == o.edge;
+  }
   bool applies(int t, int b, int e) const {
-    switch (kind) {
-      case GroupKind::kRange:
-        return b + low <= t && t < e - high;
-      case GroupKind::kStart:
-        return t == b && e - b >= low;
-      case GroupKind::kEnd:
-        return t == e - 1 && e - b >= low;
-      case GroupKind::kSingle:
-        return t == b && e == b + 1;
-      default:
-        return false;
-    }
+    return !edge && caesura::applies(t - before, t + after, flags, b, e);
+  }
+  // Calls visit(t) for the anchors t whose core applies to [b, e): one unless both sides are open.
+  template <class Visit>
+  void for_anchors(int b, int e, Visit visit) const {
+    const int last = flags & kOpenStart ? e - after : b + before;
+    for (int t = flags == kOpenStart ? last : b + before; t <= last; ++t)
+      if (applies(t, b, e)) visit(t);
   }
 };
+// The cores of the first and of the last token of a segment of any length.
+constexpr Group kAtStart{0, 1, kOpenEnd}, kAtEnd{0, 1, kOpenStart};
 
 struct TokenTemplate {
   std::vector<Part> parts;

@@ -195,10 +195,9 @@ double SpanObjective::add(int i, const double* w, Workspace& work, double* gradi
   for (int b = 0; b < T; ++b) {
     for (int e = b + 1; e <= std::min(b + L, T); ++e) {
       for (std::size_t g = 0; g < features.groups.size(); ++g) {
-        for (int t = b; t < e; ++t) {
-          if (!features.groups[g].applies(t, b, e)) continue;
+        features.groups[g].for_anchors(b, e, [&](int t) {
           for (int y = 0; y < Y; ++y) reached[(g * T + t) * Y + y] += of(keys.span(b, e), y);
-        }
+        });
       }
     }
   }

@@ -39,16 +39,14 @@ void SpanKeys::for_segment(const LabelledSegment& segment, const LabelledSegment
   const int b = segment.start, e = segment.end;
   for (const TokenTemplate& one : features_->tokens) {
     const Group& group = features_->groups[one.group];
-    if (group.kind == GroupKind::kEdge) {
+    if (group.edge) {
       if (previous == nullptr) continue;
       for_anchor(one, b, [&](std::uint64_t key, double value) {
         visit(mix(key, static_cast<std::uint64_t>(previous->label)), value);
       });
       continue;
     }
-    const bool at_end = group.kind == GroupKind::kEnd, range = group.kind == GroupKind::kRange;
-    for (int t = at_end ? e - 1 : b; t < (range || at_end ? e : b + 1); ++t)
-      if (group.applies(t, b, e)) for_anchor(one, t, visit);
+    group.for_anchors(b, e, [&](int t) { for_anchor(one, t, visit); });
   }
   const auto* first = corpus_->fired.data() + first_fired_;
   const auto* last = corpus_->fired.data() + last_fired_;

@@ -55,7 +55,6 @@ void SpanPerceptron::learn(int i, Incremental* own) {
   scores_.of(*model_, keys_, *corpus_, rules_, model_->w.data());
   const SpanSearch::Against against =
       search_.train(*model_, keys_, scores_, model_->w.data(), k_, own, i, gold_[i], update_);
-  if (keep_log) log.push_back({i, against.left_at, against.boundary, against.violation});
   if (against.item >= 0 && sample_weight_[i] > 0.0) {
     const std::vector<LabelledSegment> found = search_.path(against.item);
     const std::vector<LabelledSegment> right(gold_[i].begin(), gold_[i].begin() + against.n_gold);
@@ -65,7 +64,6 @@ void SpanPerceptron::learn(int i, Incremental* own) {
       ++same;
     const bool whole = against.boundary == keys_.T;
     ++updates;
-    early += !whole;
     add(right, same, whole, sample_weight_[i], own, i);
     add(found, same, whole, -sample_weight_[i], own, i);
   }

@@ -91,10 +91,6 @@ class SpanPerceptron {
   SpanPerceptron(std::shared_ptr<SpanModel> model, std::shared_ptr<const SpanCorpus> corpus,
                  SpanGold gold, SpanRules rules, std::vector<double> sample_weight, int k,
                  Update update);
-  struct Step {
-    int sequence, left_at, boundary;
-    double violation;
-  };
   int n_sequences() const { return static_cast<int>(sample_weight_.size()); }
   // Takes a step for each of order[begin .. count), until all are done or `seconds` have passed.
   // Returns the position where the next call should begin.  own: the user-written feature, or null.
@@ -106,9 +102,7 @@ class SpanPerceptron {
   double date() const { return model_->date; }
   void resume(std::vector<double> sums, double date, std::int64_t updates);
 
-  std::int64_t updates = 0, early = 0;
-  std::vector<Step> log;  // of the last run, if keep_log is set
-  bool keep_log = false;
+  std::int64_t updates = 0;  // how many steps changed the weights
 
  private:
   void learn(int i, Incremental* own);

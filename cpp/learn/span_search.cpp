@@ -22,9 +22,8 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
     double* to = groups_.data() + (static_cast<std::size_t>(one.group) * T + one.t) * Y;
     for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
   }
-  // spans[b, e][y] = running[y] + what counts for [b, e) only, [T L][Y].  Each group determines the
-  // anchor t of the token that is added at e: a token of a range inside the segment, its first or
-  // last token, or its only one.
+  // spans[b, e][y] = running[y] + what counts for [b, e) only, [T L][Y].  At e, each group adds the
+  // anchor t whose core ends there.
   spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
   running_.resize(Y);
   for (int b = 0; b < T; ++b) {
@@ -35,21 +34,10 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
       for (std::size_t g = 0; g < G; ++g) {
         const Group& group = features.groups[g];
         const double* from = groups_.data() + g * T * Y;
-        int t = -1;           // the anchor to add, or -1
-        bool carried = true;  // whether longer segments from b have it too
-        if (group.kind == GroupKind::kRange) {
-          if (e - 1 - group.high >= b + group.low) t = e - 1 - group.high;
-        } else if (group.kind == GroupKind::kStart) {
-          if (e - b == std::max(group.low, 1)) t = b;
-        } else if (group.kind == GroupKind::kEnd) {
-          if (e - b >= group.low) t = e - 1;
-          carried = false;
-        } else if (group.kind == GroupKind::kSingle) {
-          if (e - b == 1) t = b;
-          carried = false;
-        }
-        if (t < 0) continue;
-        double* sum = carried ? running_.data() : to;
+        const int t = e - group.after;
+        if (!group.applies(t, b, e)) continue;
+        // Longer segments from b have it too if its end is open.
+        double* sum = group.flags & kOpenEnd ? running_.data() : to;
         for (int y = 0; y < Y; ++y) sum[y] += from[t * Y + y];
       }
       for (int y = 0; y < Y; ++y) to[y] += running_[y];
@@ -371,7 +359,6 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
       if (one.back == gold_item && one.span == span && one.label == gold[j].label) found = i;
     }
     ++j;
-    if (found < 0 && against.left_at < 0) against.left_at = e;
     gold_item = found < 0 ? -2 : found;  // no item extends -2
     if (agenda_[e].empty()) continue;
     if (agenda_[e][0] == found) {
@@ -384,7 +371,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     const bool take = update == Update::kMaxViolation ? worst
                       : update == Update::kEarly      ? found < 0 || e == keys.T
                                                       : e == keys.T;
-    if (take) against = {e, static_cast<int>(j), top, violation, against.left_at};
+    if (take) against = {e, static_cast<int>(j), top, violation};
     if (take && update == Update::kEarly) break;
   }
   if (against.item < 0) against.boundary = -1;

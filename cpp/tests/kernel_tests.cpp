@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "infer/limited.hpp"
 #include "infer/lookup.hpp"
 #include "infer/spelled.hpp"
 #include "infer/without.hpp"
@@ -39,7 +41,7 @@ struct Made {
 
 class Maker {
  public:
-  explicit Maker(int seed) : random_(seed) {}
+  explicit Maker(int seed, bool limited = false) : random_(seed), limited_(limited) {}
   int below(int n) { return static_cast<int>(random_() % n); }
   double score() {
     const int kind = below(12);
@@ -104,12 +106,14 @@ class Maker {
       in.static_scores.push_back(score());
     }
     in.rules.once.assign(Y, kNoLimit);
-    for (int y = 0; y < Y && below(3) == 0; ++y) in.rules.once[y] = kAtMostOnce;
+    for (int y = 0; y < Y && (limited_ || below(3) == 0); ++y)
+      in.rules.once[y] = limited_ && below(4) == 0 ? kExactlyOnce : kAtMostOnce;
     finish(made, std::move(in));
     return made;
   }
 
-  Made make_chain(int T, int Y) {
+  // bound: of all labels.  With `limited`, each label may occur once.
+  Made make_chain(int T, int Y, int bound = 1) {
     Made made;
     for (auto* array : {&made.emission, &made.transition, &made.start, &made.end}) {
       const int n = array == &made.emission ? T * Y : array == &made.transition ? Y * Y : Y;
@@ -122,8 +126,9 @@ class Maker {
     in.transition = made.transition.data();
     in.start = made.start.data();
     in.end = made.end.data();
-    in.bounds.assign(Y, 1);
+    in.bounds.assign(Y, bound);
     in.boundary.assign(T + 1, 0);
+    in.rules.once.assign(Y, limited_ ? kAtMostOnce : kNoLimit);
     finish(made, std::move(in));
     return made;
   }
@@ -132,11 +137,14 @@ class Maker {
   static void finish(Made& made, ProblemInput in) {
     std::vector<std::int32_t> order = labels_by_length(in.bounds);
     made.problem = std::make_unique<Problem>(std::move(in), nullptr, std::move(order));
+    if (made.problem->input().rules.limits() > kFewLimits) return;  // too many sets to track
     made.problem->prepare(Method::kOverlapping);
     made.problem->prepare(Method::kBounded);
   }
 
+  static constexpr int kFewLimits = 8;
   std::mt19937 random_;
+  bool limited_;
 };
 
 // Appends the scores of all segmentations that begin with the segments `so_far`.
@@ -231,6 +239,59 @@ void check_spelled(int seed) {
   check(close(log_sum(weights), log_z), "spelled segmentations weigh ln Z", seed);
 }
 
+// Limits by search, by tracking, and by both must give the same scores as enumeration.
+void check_limits(int seed) {
+  Maker maker(seed, true);
+  const Made made = maker.make();
+  std::vector<LabelledSegment> so_far;
+  std::vector<double> scores;
+  enumerate(*made.problem, so_far, scores);
+  std::sort(scores.rbegin(), scores.rend());
+  const int n = 1 + maker.below(30);
+  const auto possible = std::count_if(scores.begin(), scores.end(),
+                                      [](double score) { return score > kMinusInfinity; });
+  scores.resize(std::min<std::size_t>(n, possible));
+  SearchLimits limits;
+  limits.few = 0;
+  for (const Method method : {Method::kOverlapping, Method::kBounded}) {
+    for (const int tracked : {0, 1, 4}) {
+      limits.most_tracked = tracked;
+      Workspace work;
+      const auto found = n_best_within_limits(*made.problem, method, work, n, limits);
+      check(found.size() == scores.size(), "as many within limits", seed);
+      for (std::size_t k = 0; k < found.size() && k < scores.size(); ++k) {
+        check(close(found[k].score, scores[k]), "the best within limits", seed);
+        check(close(made.problem->score(found[k].segments), found[k].score), "its score", seed);
+        for (std::size_t j = 0; j < k; ++j) {
+          const auto &a = found[j].segments, &b = found[k].segments;
+          const bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                                       [](const LabelledSegment& s, const LabelledSegment& t) {
+                                         return s.end == t.end && s.label == t.label;
+                                       });
+          check(!same, "answers within limits differ", seed);
+        }
+      }
+    }
+  }
+}
+
+// A search that passes its limit is refused if tracking all limits takes too many states.
+void check_refusal() {
+  const Made made = Maker(0, true).make_chain(30, 20, 0);
+  SearchLimits limits;
+  limits.few = limits.most_tracked = 0;
+  limits.most_entries = 10;
+  Workspace work;
+  try {
+    n_best_within_limits(*made.problem, Method::kOverlapping, work, 1, limits);
+  } catch (const TooLarge& error) {
+    check(std::string(error.what()).find("its limit of 10 partial answers") != std::string::npos,
+          "the refusal names the limit", 0);
+    return;
+  }
+  check(false, "a search that grows too large is refused", 0);
+}
+
 void check_problem(int seed) {
   Maker maker(seed);
   const Made made = maker.make();
@@ -305,6 +366,8 @@ int main() {
   const int count = 400;
   for (int seed = 0; seed < count; ++seed) check_problem(seed);
   for (int seed = 0; seed < 50; ++seed) check_spelled(seed);
+  for (int seed = 0; seed < 100; ++seed) check_limits(seed);
+  check_refusal();
   check_threads();
   std::printf("%s kernels: %d problems, %d failures\n", kernels().name, count, failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

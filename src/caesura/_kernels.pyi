@@ -1,6 +1,7 @@
 """Compiled kernels; use them through caesura's functions."""
 
 from collections.abc import Callable, Sequence
+import enum
 from typing import Annotated, overload
 
 import numpy
@@ -90,8 +91,6 @@ def posterior(problems: Sequence[Problem], method: int, n_threads: int, want_ent
 def best(problems: Sequence[Problem], method: int, n_threads: int) -> list[tuple[list[tuple[int, int, int]], float] | None]: ...
 
 def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int, kind: type[tuple], names: list[list[str]], path: type[tuple], origins: list[object]) -> list[list]: ...
-
-def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]: ...
 
 def n_best_spelled(problems: Sequence[Problem], reading: Reading, n: int, method: int, n_threads: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]: ...
 
@@ -273,8 +272,20 @@ class TokenTypes:
     def add_column(self, kind: str, normalisers: Sequence[str], values: Interner, *, low: int = 0, high: int = 0, buckets: Sequence[str] = [], pattern: Pattern | None = None, known: Interner | None = None, every: bool = False) -> int:
         """Add a column of words, and return its index."""
 
-    def read_texts(self, texts: Sequence, tokeniser: str) -> TokenBatch:
-        """Cut texts into tokens, and return their types."""
+    def read_texts(self, texts: Sequence, tokeniser: str, located: bool = False) -> TokenBatch:
+        """
+        Cut texts into tokens, and return their types, with their places if asked for.
+        """
+
+    def read_matches(self, texts: Sequence, pattern: Pattern, most: int, located: bool = False) -> TokenBatch:
+        """
+        The same with the matches of a pattern; None if a text takes more than `most` bytes.
+        """
+
+    def read_spans(self, texts: Sequence, spans: list, located: bool = False) -> TokenBatch:
+        """
+        The same with the spans of tokens in each text, of which empty ones are left out.
+        """
 
     def read_tokens(self, sequences: Sequence) -> TokenBatch:
         """Return the types of tokens."""
@@ -308,6 +319,30 @@ def repeats(batch: TokenBatch, offset: int, values: Interner, grow: bool) -> Ann
     """
     The number of yes or no for each token: whether it is the same as another.
     """
+
+class WordsAround:
+    """The words that contain the tokens of a batch."""
+
+    @property
+    def words(self) -> TokenBatch:
+        """The words of all sequences."""
+
+    def cut(self, view: str, words: TokenTypes, pieces: TokenTypes) -> None:
+        """Read the two pieces of the word of each token."""
+
+    def values(self, view: str, offset: int, before: int, after: int, words: TokenTypes, column: int, pieces: TokenTypes | None = None, of_piece: int = -1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """
+        The values, at each token, of the word at an offset from its own: ptr or None, numbers.
+        """
+
+    def values_of(self, view: str, offset: int, before: int, after: int, ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """The same with a column that has its own values at each word."""
+
+    def places(self, numbers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """The number of each token's position: only, first, inside or last."""
+
+def words_around(words: TokenTypes, own: TokenTypes, tokens: TokenBatch, texts: list | None, offsets: list | None, by: str) -> WordsAround:
+    """The words that contain the tokens of a batch."""
 
 class SimilarEntries:
     """The entries of a lexicon, and which spans are similar to one."""
@@ -451,21 +486,6 @@ class SpanPerceptron:
 
     @property
     def updates(self) -> int: ...
-
-    @property
-    def early(self) -> int: ...
-
-    @property
-    def keep_log(self) -> bool: ...
-
-    @keep_log.setter
-    def keep_log(self, arg: bool, /) -> None: ...
-
-    @property
-    def log(self) -> list[tuple[int, int, int, float]]:
-        """
-        Of each example: its number, where gold left the agenda, where the update was, by how much gold was worse.
-        """
 
 class SpanPosterior:
     """Probabilities of the spans of one sequence."""
@@ -752,9 +772,6 @@ class Objective:
         ln Z of one sequence, or of what agrees with its partial labels, and expected counts.
         """
 
-    def cost_segments(self, i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Adds costs to the scores of some segments of a sequence."""
-
 class OnlinePass:
     """
     A pass of SGD or AdaGrad, which touches the weights of each batch only.
@@ -785,12 +802,23 @@ class OnlinePass:
     def done(self) -> int:
         """Batches, with those before the pass."""
 
+class PathStep(enum.Enum):
+    """How a learner of `PathPass` changes weights."""
+
+    PERCEPTRON = 0
+
+    PASSIVE_AGGRESSIVE = 1
+
+    AROW = 2
+
+    FRANK_WOLFE = 3
+
 class PathPass:
     """
     Passes of a learner that looks at best paths, which touch only the weights that a step changes.
     """
 
-    def __init__(self, objective: Objective, rule: str, pa_type: int, c: float, by_errors: bool, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
+    def __init__(self, objective: Objective, step: PathStep, pa_type: int, c: float, by_errors: bool, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
 
     def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
         """

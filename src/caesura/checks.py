@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import reprlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput, TooLarge, message
 
-__all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "check_scores", "integers", "label_names"]
-__all__ += ["nothing", "number", "numbers", "refused_score", "whole", "zeros"]
+__all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "booleans", "check_scores", "integers"]
+__all__ += ["label_names", "listed", "nothing", "number", "numbers", "refused_score", "share"]
+__all__ += ["whole", "zeros"]
 
 Floats = npt.NDArray[np.float64]
 LARGEST_SCORE = 1e10  # the reason is in cpp/lattice/problem.hpp
@@ -38,9 +40,28 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> int:
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
+def share(name: str, value: object) -> float:
+    """Return `value` as a number from 0 to 1, or raise `InvalidInput`."""
+    ok = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not ok or not 0.0 <= value <= 1.0:  # type: ignore[operator]
+        raise InvalidInput(message(name, value, "a number from 0 to 1", "pass a probability"))
+    return float(value)  # type: ignore[arg-type]
+
+
+def listed(name: str, values: object, expected: str) -> list[Any]:
+    """Return the items of an iterable, or raise `InvalidInput`."""
+    try:
+        return list(values)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise InvalidInput(message(name, values, expected, "pass a list")) from None
+
+
 def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return integers as an array, or raise `InvalidInput`."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        raise InvalidInput(message(name, values, "whole numbers", "pass one list")) from None
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput(
             place=name,
@@ -49,6 +70,14 @@ def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
             remedy="convert the array",
         )
     return array.astype(np.int64)
+
+
+def booleans(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Return yes or no for each item as an array, or raise `InvalidInput`."""
+    try:
+        return np.asarray(values, bool)
+    except (TypeError, ValueError):
+        raise InvalidInput(message(name, values, "True or False", "pass one of them")) from None
 
 
 def numbers(name: str, values: npt.ArrayLike) -> Floats:
@@ -72,10 +101,7 @@ def number(name: str, value: object) -> float:
     array = numbers(name, value)  # type: ignore[arg-type]
     if array.ndim:
         raise InvalidInput(
-            place=name,
-            got=reprlib.repr(value),
-            expected="one number",
-            remedy="pass a float",
+            place=name, got=reprlib.repr(value), expected="one number", remedy="pass a float"
         )
     return float(array)
 
@@ -101,7 +127,7 @@ def label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
         raise InvalidInput(
             message("labels", labels, "a list of names or a number", "pass ['A', 'B'], for example")
         )
-    labels = labels if isinstance(labels, str) else list(labels)
+    labels = labels if isinstance(labels, str) else listed("labels", labels, "a list of names")
     if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
         raise InvalidInput(
             message(

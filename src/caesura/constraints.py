@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from caesura.checks import whole
-from caesura.errors import InvalidInput, message
+from caesura.checks import listed, whole
+from caesura.errors import InvalidInput
 
 __all__ = ["BARRED", "FORCED", "Constraints"]
 
@@ -59,11 +59,7 @@ class Constraints:
 
     def mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
         """Require or forbid inner boundaries."""
-        if not isinstance(positions, Iterable):
-            raise InvalidInput(
-                message(argument, positions, "a list of positions", "pass a list, as [3, 5]")
-            )
-        for position in positions:
+        for position in listed(argument, positions, "a list of positions"):
             whole(argument, position, 0)
             if not 0 < position < self.length:
                 raise InvalidInput(

@@ -27,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TextIO
 
 from caesura.errors import InvalidInput, message
+from caesura.segments.segmentation import typed
 
 __all__ = ["PALETTE", "Shown", "Written", "colour_wanted", "heat_map", "html", "table", "text"]
 __all__ += ["display_width", "visible"]
@@ -80,7 +81,7 @@ class Written(NamedTuple):
 class Showable(Protocol):
     """The interface of objects with a display form, such as paths."""
 
-    def _shown(self) -> Shown: ...
+    def shown(self) -> Shown: ...
 
 
 class _Piece(NamedTuple):
@@ -311,8 +312,8 @@ def _pieces(
     written: Written | None = None,
 ) -> Iterator[_Piece]:
     """Iterate over the segments and the text between them."""
-    own = segments._shown() if hasattr(segments, "_shown") else Shown(segments)
-    cuts = list(own.segments)
+    own = segments.shown() if hasattr(segments, "shown") else Shown(segments)
+    cuts = typed(own.segments)
     words = own.tokens if tokens is None else tokens
     chances = own.probabilities if probabilities is None else probabilities
     T = _checked(cuts, words, chances)

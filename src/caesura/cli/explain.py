@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +15,7 @@ from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.naming import naming
 from caesura.cli.output import Json, emit, note, say, table, warn
 from caesura.cli.prediction_output import as_written, field_text
+from caesura.cli.reading import Reading, read_all
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
@@ -51,6 +54,13 @@ def explain(
         str | None,
         typer.Option(help="Split the text into tokens in this way. Default: as the model does."),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Read TEXT as CoNLL lines with these columns, for example token,pos, one token on "
+            "each line; _ skips a column. Default: TEXT is plain text.",
+        ),
+    ] = None,
     trust: Trust = False,
     json: Json = False,
 ) -> None:
@@ -68,7 +78,14 @@ def explain(
         )
     if text == "-":
         text = typer.get_text_stream("stdin").read()
-    document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)
+    if columns is None:
+        document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)
+    elif tokeniser is None:
+        document = _of_columns(text, columns)
+    else:
+        raise InvalidInput(
+            place="--columns", got="--tokeniser as well", expected="one", remedy="leave one out"
+        )
     if not document.tokens:
         raise InvalidInput(
             place="TEXT",
@@ -106,6 +123,22 @@ def explain(
             f"no segment with the label {label!r} is predicted; to see why not, name one: caesura "
             f"explain {model} TEXT --segment START,END,{label}, in tokens"
         )
+
+
+def _of_columns(text: str, columns: str) -> Document:
+    """Return the sequence that the lines of a CoNLL file hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "TEXT")
+        path.write_text(text + "\n", encoding="utf-8")
+        try:
+            found = read_all(path, Reading(format="conll", columns=columns))
+        except CaesuraError as error:
+            fields = {"file": "TEXT"} if error.file else {"place": "TEXT"}
+            raise error.changed(**fields) from None
+    if len(found) > 1:
+        came = f"{len(found)} sequences"
+        raise InvalidInput(message("TEXT", came, "one", "leave out the blank lines and the others"))
+    return found[0] if found else Document(())
 
 
 def _segment_of(given: str) -> tuple[int, int, str]:

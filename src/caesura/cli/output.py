@@ -198,6 +198,8 @@ def reporting() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *rest: warn(str(message))
+            # `train` names the file and its options in place of this.
+            warnings.filterwarnings("ignore", "columns: no feature looks at")
             yield
         sys.stdout.flush()
     except BrokenPipeError:

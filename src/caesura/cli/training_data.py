@@ -71,7 +71,7 @@ def read_training(
     order: dict[str, None] = {}
     tables: dict[str, corpora.Columns] = {}
     for path in paths:
-        corpus = read(path, reading, tokeniser=tokens.cutter)
+        corpus = _opened(path, reading, tokens)
         some = listed(tokens.documents(corpus, path), path)
         report_notes(corpus, path)
         _check_labelled(some, corpus, path)
@@ -93,7 +93,6 @@ def read_training(
 def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
     """Raise if a file has no labels; for tables, name columns that may hold them."""
     columns = corpus.columns
-    _check_not_review(columns, path)
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
@@ -105,15 +104,25 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     labelled(documents, path, in_part=True)
 
 
-def _check_not_review(columns: corpora.Columns | None, path: str) -> None:
-    """Raise for a review file, whose marks say which rows to use."""
-    if columns is not None and is_review(columns.names):
-        raise InvalidInput(
-            place="TRAIN",
-            got=f"{path}, a review file",
-            expected="other training data",
-            remedy=f"pass it as --also {path}, which uses the rows marked in its column checked",
-        )
+def _opened(path: str, reading: Reading, tokens: Tokens) -> corpora.Corpus:
+    """Return the corpus of a file that is no review file, whose marks say which rows to use."""
+    corpus = read(path, reading, tokeniser=tokens.cutter)
+    say = corpus.on_columns
+
+    def check(columns: corpora.Columns) -> None:
+        if is_review(columns.names):
+            raise InvalidInput(
+                place="TRAIN",
+                got=f"{path}, a review file",
+                expected="other training data",
+                remedy=f"pass it as --also {path}, which uses the rows marked in its column "
+                "checked",
+            )
+        if say is not None:
+            say(columns)
+
+    corpus.on_columns = check
+    return corpus
 
 
 def _warn_of_case(
@@ -288,16 +297,12 @@ def _streamed(
             expected="a file",
             remedy="write the sequences to a file first",
         )
-    streams: list[tuple[str, Any]] = [
-        (path, read(path, reading, tokeniser=tokens.cutter)) for path in paths
-    ]
+    streams: list[tuple[str, Any]] = [(path, _opened(path, reading, tokens)) for path in paths]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
     for (path, corpus), head in zip(streams, heads, strict=True):
         if corpus.columns is not None:
             _warn_of_case(head, corpus.columns, reading, path)
     first = labelled(heads[0], paths[0], in_part=True)
-    for path, corpus in streams:
-        _check_not_review(corpus.columns, path)
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
     known = _labels(first)

@@ -38,6 +38,7 @@ from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.evaluation import Score, segment_counts
 from caesura.executors import Executor, opened
 from caesura.executors.software import check_software, software
+from caesura.learning.learners import LEARNERS
 
 __all__ = ["tune"]
 
@@ -291,7 +292,8 @@ def _passing(best: Result, settings: Choices) -> tuple[str, ...]:
 
     Few iterations make a search quick, and most learners end by themselves.
     """
-    own = settings.get("learner", "lbfgs") == "lbfgs" and "max_iterations" not in best.choices
+    learner = LEARNERS[str(settings.get("learner", "lbfgs"))]
+    own = learner.full_batch and "max_iterations" not in best.choices
     return ("n_threads", "max_iterations") if own else ("n_threads",)
 
 

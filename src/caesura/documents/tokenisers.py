@@ -191,8 +191,7 @@ class Tokeniser:
             return tuple(CHARACTERS.spans(text, self.name))
         linear = _linear(self.regex)
         if linear is None:
-            spans = [match.span() for match in _compiled(self.name, self.regex).finditer(text)]
-            return tuple([(start, end) for start, end in spans if start < end])
+            return tuple([(start, end) for start, end in self._matches(text) if start < end])
         found = linear.find(text, CHARACTERS, _MOST_MEMORY)
         if found is None:
             raise TooLarge(
@@ -202,6 +201,29 @@ class Tokeniser:
                 remedy="cut the text into shorter ones",
             )
         return tuple(found)
+
+    def read(
+        self, types: _kernels.TokenTypes, texts: Sequence[str], located: bool
+    ) -> _kernels.TokenBatch:
+        """Return the tokens of texts as the kernels read them, with their spans if `located`.
+
+        Only expressions that take backtracking are matched by `re`, once for each text.
+        """
+        if self.regex is None:
+            return types.read_texts(texts, self.name, located)
+        linear = _linear(self.regex)
+        if linear is None:
+            return types.read_spans(texts, [*map(self._matches, texts)], located)
+        found = types.read_matches(texts, linear, _MOST_MEMORY, located)
+        if found is None:
+            for text in texts:
+                self.spans(text)  # raises for the one that is too long
+            raise AssertionError
+        return found
+
+    def _matches(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of all matches of a regular expression, also of empty ones."""
+        return [*map(re.Match.span, _compiled(self.name, self.regex).finditer(text))]
 
 
 _of_name = functools.lru_cache(maxsize=16)(Tokeniser)

@@ -19,7 +19,7 @@ from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplat
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
 from caesura.features.dense_columns import in_order
-from caesura.features.enclosing import EnclosingColumn
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.templates import PLACES
 
 __all__ = ["Encoder"]
@@ -78,6 +78,8 @@ class Encoder(KnownAttributes):
         seen = (c.column if isinstance(c, EnclosingColumn) else c for c in self.columns)
         per_word = [column for column in seen if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
+        # Whether columns need the places of tokens in their texts.
+        self._locates = any(isinstance(c, EnclosingColumn | PlaceColumn) for c in self.columns)
         self._readers = [
             FiringReader(source, feature, values)
             for source, values in zip(self._segments, self.values[len(index) :], strict=True)
@@ -185,13 +187,15 @@ class Encoder(KnownAttributes):
         (2, [3, 1])
         """
         cut = Tokeniser.of(tokeniser)
-        if cut.regex is not None:
-            tokens = [[text[s:e] for s, e in cut.spans(text)] for text in texts]
-            return self.encode_tokens(tokens, grow, corpus, first, words)
 
         def batch() -> Batch:
-            types = self._words.types.read_texts(texts, cut.name)
-            return Batch(lambda: [as_document(x, cut) for x in texts], self._words, first, types)
+            tokens = cut.read(self._words.types, texts, self._locates)
+
+            def documents() -> list[Document]:
+                return [as_document(text, cut) for text in texts]
+
+            located = texts if self._locates else None
+            return Batch(documents, self._words, first, tokens, texts=located)
 
         return self._encode(batch, grow, corpus, words)
 

@@ -97,7 +97,7 @@ def heat_map(confusion: Confusion) -> str:
             if (a, b) != (Y, Y)
         )
         lines.append(f'<tr><th scope="row">{row_name}</th>{cells}{"<td></td>" * (a == Y)}</tr>')
-    caption = "Rows are gold labels, columns what they were taken for; (none): missed or invented."
+    caption = "Rows are gold labels, columns what they were taken for; (none): missed or spurious."
     if len(kept) < len(confused):
         caption += f" The {len(kept)} labels of {Y} that were taken for others most often."
     elif len(kept) < Y:

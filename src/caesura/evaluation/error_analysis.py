@@ -37,7 +37,7 @@ class Kind(StrEnum):
     WRONG_LABEL = "wrong label"  # same boundaries, another label
     WRONG_BOTH = "wrong both"  # overlaps, with another label
     MISSED = "missed"  # gold segment without a match
-    INVENTED = "invented"  # predicted segment without a match
+    SPURIOUS = "spurious"  # predicted segment without a match
 
 
 class Match(NamedTuple):
@@ -56,7 +56,7 @@ class Match(NamedTuple):
     def kind(self) -> Kind:
         """The kind of error, or correct."""
         if self.gold is None:
-            return Kind.INVENTED
+            return Kind.SPURIOUS
         if self.predicted is None:
             return Kind.MISSED
         if self.gold.label == self.predicted.label:
@@ -115,7 +115,7 @@ def kinds_of(found: Sequence[Match]) -> str:
     Examples
     --------
     >>> kinds_of(matches([[(0, 1, "A"), (2, 3, "A")]], [[(4, 5, "A")]])[0])
-    '2 missed, 1 invented'
+    '2 missed, 1 spurious'
     >>> kinds_of(matches([[(0, 2, "A"), (2, 4, "A")]], [[(0, 1, "A"), (3, 4, "A")]])[0])
     '2 wrong boundaries'
     """
@@ -142,7 +142,7 @@ class Errors(NamedTuple):
     wrong label            1            0.250
     wrong both             0            0.000
     missed                 1            0.250
-    invented               1            0.250
+    spurious               1            0.250
     """
 
     right: int
@@ -150,7 +150,7 @@ class Errors(NamedTuple):
     wrong_label: int  # same boundaries, other label
     wrong_both: int  # other boundaries and label
     missed: int  # gold segments without a match
-    invented: int  # predicted segments without a match
+    spurious: int  # predicted segments without a match
 
     @property
     def wrong(self) -> int:
@@ -179,7 +179,7 @@ def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
     --------
     >>> gold = [[(0, 2, "A"), (3, 4, "B"), (5, 6, "B")]]
     >>> errors(gold, [[(0, 3, "A"), (3, 4, "A"), (8, 9, "A")]])
-    Errors(right=0, wrong_boundary=1, wrong_label=1, wrong_both=0, missed=1, invented=1)
+    Errors(right=0, wrong_boundary=1, wrong_label=1, wrong_both=0, missed=1, spurious=1)
     """
     found = matches(gold, predicted, outside)
     counts = Counter(match.kind for sequence in found for match in sequence)
@@ -264,7 +264,7 @@ def confusion(gold: Sequences, predicted: Sequences, outside: str = "O") -> Conf
     """Compute the confusion matrix of labels, with segments paired by `matches`.
 
     Boundaries do not matter here, only that the segments were paired. A missed segment was taken
-    for none, and an invented one was taken from none.
+    for none, and a spurious one was taken from none.
 
     Examples
     --------

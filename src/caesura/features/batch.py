@@ -17,7 +17,6 @@ from caesura.features.templates import Column
 
 __all__ = ["Batch", "Firings", "Words"]
 
-OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in `potentials`
 UNSEEN = -3  # number of an unknown value, as in cpp/encode/attributes.hpp
 
 
@@ -32,6 +31,7 @@ class Words:
         self.types = _kernels.TokenTypes(CHARACTERS)
         self._words: list[str] = []
         self._columns: dict[Hashable, int] = {}
+        self._compiled: set[int] = set()  # columns of `column` that the kernels compute
         self._said: dict[Column, tuple[int, _kernels.Interner, bool]] = {}
         self._nested: dict[str, Words] = {}
 
@@ -39,7 +39,7 @@ class Words:
         return len(self.types) + sum(map(len, self._nested.values()))
 
     def nested(self, by: str) -> Words:
-        """Return the words that contain the tokens, as found by a tokeniser."""
+        """Return the words that contain the tokens, as found by a tokeniser, or their pieces."""
         return self._nested.setdefault(by, Words())
 
     @property
@@ -59,16 +59,27 @@ class Words:
     def column(self, key: Hashable, column: Column, values: _kernels.Interner) -> int:
         """Return the index of a word column; a new column is added under its key."""
         if key not in self._columns:
-            made = compiled(column) or {"kind": "python", "normalisers": []}
-            self._columns[key] = self.types.add_column(values=values, **made)
+            made = compiled(column)
+            arguments = made or {"kind": "python", "normalisers": []}
+            self._columns[key] = self.types.add_column(values=values, **arguments)
+            if made is not None:
+                self._compiled.add(self._columns[key])
         return self._columns[key]
 
     def compute(self, index: int, column: Column, values: _kernels.Interner, grow: bool) -> None:
-        """Compute a column for the words added since the last call."""
-        if compiled(column) is None:
+        """Compute a column for the words added since the last call.
+
+        The kernels compute adjacent columns together, so that they read each word once.
+        """
+        if index not in self._compiled:
             self.extend(index, column.of_word, values, grow)
-        else:
-            self.types.extend(index, index + 1, grow)
+        elif self.types.n_done(index) < len(self.types):
+            first = last = index
+            while first - 1 in self._compiled:
+                first -= 1
+            while last + 1 in self._compiled:
+                last += 1
+            self.types.extend(first, last + 1, grow)
 
     def extend(
         self,
@@ -139,6 +150,8 @@ class Batch:
         Indices of all tokens in `words`.
     name : str
         Name of the argument, for error messages.
+    texts : sequence of str, optional
+        The texts that `tokens` were cut from, and which it locates.
     """
 
     def __init__(
@@ -148,8 +161,10 @@ class Batch:
         first: int = 0,
         tokens: _kernels.TokenBatch | None = None,
         name: str = "X",
+        texts: Sequence[str] | None = None,
     ) -> None:
         self._documents, self.first, self.words = documents, first, words
+        self._texts = texts
         self.name = name
         self._tokens = tokens
         self.enclosed: dict[str, Any] = {}  # tokeniser -> the words around tokens
@@ -171,6 +186,17 @@ class Batch:
             rows = [document.tokens for document in self.documents]
             self._tokens = self.words.types.read_tokens(rows)
         return self._tokens
+
+    def texts(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """Return the text of each document, or None, and the spans of its tokens.
+
+        Without spans, `tokens` has them.
+        """
+        if self._texts is not None:
+            return list(self._texts), None
+        if callable(self._documents):  # lists of tokens
+            return None, None
+        return [one.text for one in self.documents], [one.offsets for one in self.documents]
 
     @property
     def types(self) -> npt.NDArray[np.int32]:

@@ -13,10 +13,11 @@ from math import prod
 from typing import NamedTuple
 
 from caesura.documents import Document
-from caesura.features.batch import OPEN_END, OPEN_START
 from caesura.features.lookback import SegmentTemplate, values_of_part
 from caesura.features.segment_base import SegmentFeature
 from caesura.features.templates import AFTER, BEFORE, Column, Template
+from caesura.segments.cores import OPEN_END, OPEN_START
+from caesura.segments.cores import applies as core_applies
 
 __all__ = ["Row", "applies", "cores", "path_attributes", "rows"]
 
@@ -53,9 +54,7 @@ def applies(row: Row, start: int, end: int) -> bool:
     >>> applies(at_least_two, 4, 9), applies(at_least_two, 4, 5), applies(at_least_two, 3, 9)
     (True, False, False)
     """
-    starts = start == row.start or (row.flags & OPEN_START and start <= row.start)
-    ends = end == row.end or (row.flags & OPEN_END and end >= row.end)
-    return bool(starts and ends) and row.start < row.end
+    return row.start < row.end and core_applies(row.start, row.end, row.flags, start, end)
 
 
 def cores(template: Template, t: int, length: int) -> list[tuple[int, int, int, float]]:

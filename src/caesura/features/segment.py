@@ -22,11 +22,12 @@ import numpy as np
 
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.features.batch import OPEN_END, OPEN_START, Batch, Firings
+from caesura.features.batch import Batch, Firings
 from caesura.features.columns import check_pattern, short_shape
 from caesura.features.document_columns import answered, remember
 from caesura.features.segment_base import Fired, SegmentFeature, check_max_length, rooms, spans
 from caesura.features.templates import Column
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = [
     "Length",

@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput, TooLarge, message
-from caesura.potentials import OPEN_END, OPEN_START, Label, Potentials
+from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
+from caesura.segments.cores import OPEN_END, OPEN_START, applies
 
 __all__ = ["Edge", "History", "Model", "Pattern", "Potential", "ReferenceMarginals", "log_sum"]
 
@@ -44,11 +45,8 @@ class Potential(NamedTuple):
 
     def applies(self, history: History, start: int, end: int) -> bool:
         """Return whether it applies to the segment [start, end) with this label history."""
-        return (
-            _ends_with(history, self.labels)
-            and (start == self.start or (self.open_start and start <= self.start))
-            and (end == self.end or (self.open_end and end >= self.end))
-        )
+        flags = OPEN_START * self.open_start + OPEN_END * self.open_end
+        return _ends_with(history, self.labels) and applies(self.start, self.end, flags, start, end)
 
 
 class Edge(NamedTuple):

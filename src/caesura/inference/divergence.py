@@ -13,7 +13,8 @@ from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
 from caesura.inference.problems import Rule, problem_of, rules_of, structure_of
 from caesura.inference.results import Marginals
-from caesura.potentials import OPEN_END, OPEN_START, Potentials
+from caesura.potentials import Potentials
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = ["kl_divergence"]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from caesura import _kernels
-from caesura.checks import whole
+from caesura.checks import listed, whole
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, message
 from caesura.inference.problems import problems_of
 from caesura.inference.results import Path, named
@@ -46,7 +46,7 @@ METHODS = {"auto": 0, "overlapping": 0, "bounded": 1, "reference": None}
 
 def kernel_number(method: str) -> int | None:
     """Return the kernel number of a method; None for the reference."""
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(message("method", method, f"one of {list(METHODS)}", "pass one of them"))
     return METHODS[method]
 
@@ -95,13 +95,14 @@ def _too_many() -> TooLarge:
 
 def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
     """Return one or many `Potentials` as a list."""
-    found = [p] if isinstance(p, Potentials) else list(p) if isinstance(p, Iterable) else [p]
+    expected = "Potentials or a list of Potentials"
+    found = [p] if isinstance(p, Potentials) else listed(name, p, expected)
     for one in found:
         if not isinstance(one, Potentials):
             raise InvalidInput(
                 place=name,
                 got=type(one).__name__,
-                expected="Potentials or a list of Potentials",
+                expected=expected,
                 remedy="make them with Potentials(T, labels)",
             )
     return found
@@ -185,16 +186,8 @@ def label_lists(listed: Sequence[Potentials]) -> list[list[str]]:
 
 def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
     """Return a full segmentation by label index, or raise."""
-    if not isinstance(segments, Iterable):
-        raise InvalidInput(
-            message(
-                "segments",
-                segments,
-                "a list of (start, end, label)",
-                "pass a list, as [(0, 2, 'A')]",
-            )
-        )
-    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(segments)]
+    found = listed("segments", segments, "a list of (start, end, label)")
+    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(found)]
     at = 0
     for i, (start, end, _) in enumerate(indexed):
         if start != at:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.potentials import OPEN_END, OPEN_START, Parts, Potentials
+from caesura.potentials import Parts, Potentials
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = ["Rule", "automaton_of", "problem_of", "problems_of", "rules_of", "structure_of"]
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, render
-from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.checks import share, whole
+from caesura.errors import CaesuraError, InvalidInput
 from caesura.inference.problems import problem_of
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
@@ -61,8 +62,14 @@ class Path(_Scored):
         path._origin = p, problem_of(p)
         return path
 
-    def _shown(self) -> render.Shown:
-        """Return the displayed segments, with probabilities unless the potentials have changed."""
+    def shown(self) -> render.Shown:
+        """Return what is displayed, with probabilities unless the potentials have changed.
+
+        Examples
+        --------
+        >>> Path([Segment(0, 1, "name")], 4.0).shown().segments
+        [Segment(start=0, end=1, label='name')]
+        """
         if self._origin is None:
             return render.Shown(self.segments)
         p, problem = self._origin
@@ -261,14 +268,11 @@ class Marginals:
         ...  in caesura.marginals(p).segments(0.5)]
         [(Segment(start=0, end=2, label='name'), 0.967)]
         """
-        if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(
-                message("min_probability", min_probability, "0 to 1", "pass for example 0.5")
-            )
+        least = share("min_probability", min_probability)
         names = self._potentials.labels
         return [
             (Segment(start, end, names[y]), probability)
-            for start, end, y, probability in self._rows().segments(min_probability)
+            for start, end, y, probability in self._rows().segments(least)
         ]
 
     def transition(self, position: int, previous: Label, label: Label) -> float:
@@ -281,7 +285,7 @@ class Marginals:
         >>> round(m.transition(1, "name", "other"), 4)
         0.1667
         """
-        p = self._potentials
+        p, position = self._potentials, whole("position", position, 0)
         if not 0 < position < p.length:
             raise InvalidInput(
                 place="position",

@@ -193,7 +193,8 @@ def minimum_risk(
         return on_threads(
             lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
         )
-    if outside is not None and (outside != "O" or "O" in p.labels):  # the default may be absent
+    default = isinstance(outside, str) and outside == "O" and "O" not in p.labels
+    if outside is not None and not default:  # the default may be absent
         outside = p.labels[p.label_index(outside, "outside")]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.errors import InvalidInput, message
 from caesura.learning.objectives import penalty
 from caesura.learning.path_learners import PathObjective, PathRule, PathState, Perceptron
@@ -63,7 +64,7 @@ class FrankWolfe(Perceptron):
         """Return the update rule for n weights."""
         if self._c2 is None:
             self._c2 = dual_penalty(self.c2, n)
-        return PathRule(self.name, c2=self._c2)
+        return PathRule(_kernels.PathStep.FRANK_WOLFE, c2=self._c2)
 
     def start(self, w0: npt.ArrayLike) -> PathState:
         """Return the state before the first pass."""

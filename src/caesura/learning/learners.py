@@ -14,7 +14,7 @@ from caesura.learning.lbfgs import LBFGS
 from caesura.learning.path_learners import AROW, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
 
-__all__ = ["LEARNERS", "Learner", "is_probabilistic", "learners_with"]
+__all__ = ["LEARNERS", "Learner", "exact_on_parts", "is_probabilistic", "learners_with"]
 
 
 class Learner(NamedTuple):
@@ -40,6 +40,17 @@ class Learner(NamedTuple):
     loss: str | None = None  # the default loss
     likelihood: tuple[str, ...] = ()  # losses for which scores are unnormalised log-probabilities
     online: bool = False  # whether it can learn from a stream of sequences
+    parts: str | None = None
+    # with `fit_parts`: "exact" has the iterations of `fit`; "averaged" trains on each part alone
+    # and averages the weights after each pass, and "blocks" does so with blocks of a part, too
+    looks_back: int = 0  # earlier segments that features may see in training; 3 stands for all
+    beam: bool = False  # whether it can search with a beam
+    steady: bool = False  # whether its duality gap closes in the fewest passes
+
+    @property
+    def full_batch(self) -> bool:
+        """Whether it maximises the likelihood with all sequences in each step."""
+        return not self.mini_batches and not self.losses
 
 
 MARGINS = ("hamming", "segments", "zero-one")
@@ -51,6 +62,8 @@ LEARNERS: dict[str, Learner] = {
         False,
         "lbfgs",
         "L-BFGS, or OWL-QN with c1; the default",
+        parts="exact",
+        looks_back=1,
     ),
     "sgd": Learner(
         SGD,
@@ -61,6 +74,7 @@ LEARNERS: dict[str, Learner] = {
         "stochastic gradient descent with averaged weights",
         settings=(("average", "average"),),
         online=True,
+        parts="averaged",
     ),
     "adagrad": Learner(
         AdaGrad,
@@ -70,6 +84,7 @@ LEARNERS: dict[str, Learner] = {
         None,
         "a learning rate for each weight",
         online=True,
+        parts="averaged",
     ),
     "perceptron": Learner(
         Perceptron,
@@ -81,6 +96,9 @@ LEARNERS: dict[str, Learner] = {
         MARGINS,
         (("average", "average"), ("epsilon", "epsilon")),
         online=True,
+        parts="averaged",
+        looks_back=3,
+        beam=True,
     ),
     "pa": Learner(
         PassiveAggressive,
@@ -95,6 +113,7 @@ LEARNERS: dict[str, Learner] = {
             *(("pa_c", "c"), ("pa_error_sensitive", "error_sensitive")),
         ),
         online=True,
+        parts="averaged",
     ),
     "arow": Learner(
         AROW,
@@ -106,6 +125,7 @@ LEARNERS: dict[str, Learner] = {
         MARGINS,
         (("epsilon", "epsilon"), ("arow_variance", "variance"), ("arow_r", "r")),
         online=True,
+        parts="averaged",
     ),
     "svm": Learner(
         FrankWolfe,
@@ -117,6 +137,8 @@ LEARNERS: dict[str, Learner] = {
         MARGINS,
         needs_c2=True,
         loss="hamming",
+        parts="blocks",
+        steady=True,
     ),
     "cutting-plane": Learner(
         CuttingPlane,
@@ -128,6 +150,7 @@ LEARNERS: dict[str, Learner] = {
         MARGINS,
         needs_c2=True,
         loss="hamming",
+        parts="exact",
     ),
     "eg": Learner(
         ExponentiatedGradient,
@@ -154,6 +177,21 @@ def learners_with(field: str) -> list[str]:
     ['sgd', 'adagrad']
     """
     return [name for name, learner in LEARNERS.items() if getattr(learner, field)]
+
+
+def exact_on_parts(loss: str | None) -> str:
+    """Return the learner that minimises a loss on parts of the data exactly as on all of it.
+
+    Examples
+    --------
+    >>> exact_on_parts("hamming"), exact_on_parts("log"), exact_on_parts(None)
+    ('cutting-plane', 'lbfgs', 'lbfgs')
+    """
+    exact = {name: one for name, one in LEARNERS.items() if one.parts == "exact"}
+    return next(
+        (name for name, one in exact.items() if loss in one.losses),
+        next(name for name, one in exact.items() if not one.losses),
+    )
 
 
 def is_probabilistic(learner: str, loss: str | None) -> bool:

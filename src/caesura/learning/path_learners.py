@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.kernel_calls import threads_of
@@ -37,16 +38,26 @@ class PathRule(NamedTuple):
 
     Examples
     --------
-    >>> PathRule("pa", pa_type=2).c
+    >>> PathRule(_kernels.PathStep.PASSIVE_AGGRESSIVE, pa_type=2).c
     1.0
     """
 
-    name: str  # "perceptron", "pa", "arow" or "svm"
+    step: _kernels.PathStep
     pa_type: int = 1
     c: float = 1.0  # aggressiveness: limits passive-aggressive steps
     by_errors: bool = True  # whether their margin without a loss is sqrt(wrong tokens), else 1
     r: float = 1.0  # regularisation of AROW
     c2: Floats = NONE  # penalty of the SVM: one number, or one for each weight
+
+    @property
+    def keeps_paths(self) -> bool:
+        """Whether it keeps paths with their shares in a dual, so that the state has a gap."""
+        return self.step == _kernels.PathStep.FRANK_WOLFE
+
+    @property
+    def keeps_variances(self) -> bool:
+        """Whether each weight has a variance."""
+        return self.step == _kernels.PathStep.AROW
 
 
 class PathState(NamedTuple):
@@ -173,7 +184,7 @@ class Perceptron:
 
     def rule(self, n: int) -> PathRule:
         """Return the update rule for n weights."""
-        return PathRule(self.name)
+        return PathRule(_kernels.PathStep.PERCEPTRON)
 
     def settings(self, n: int) -> dict[str, Any]:
         """Return the settings that a state depends on, for comparison before resuming."""
@@ -281,7 +292,8 @@ class PassiveAggressive(Perceptron):
 
     def rule(self, n: int) -> PathRule:
         """Return the update rule for n weights."""
-        return PathRule(self.name, pa_type=self.pa_type, c=self.c, by_errors=self.error_sensitive)
+        step = _kernels.PathStep.PASSIVE_AGGRESSIVE
+        return PathRule(step, pa_type=self.pa_type, c=self.c, by_errors=self.error_sensitive)
 
 
 class AROW(Perceptron):
@@ -319,7 +331,7 @@ class AROW(Perceptron):
 
     def rule(self, n: int) -> PathRule:
         """Return the update rule for n weights."""
-        return PathRule(self.name, r=self.r)
+        return PathRule(_kernels.PathStep.AROW, r=self.r)
 
     def settings(self, n: int) -> dict[str, Any]:
         """Return the settings that a state depends on, for comparison before resuming."""

@@ -16,12 +16,12 @@ from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, InvalidInput, message
 from caesura.inference.alternatives import Detour
 from caesura.models.estimator import fitted_of
-from caesura.models.fitted import blocks_of
+from caesura.models.fitted import blocks_of, outside_biases
 from caesura.models.patterns import named
 from caesura.models.rules import read_segments
 from caesura.notebooks import Listed, card, table
-from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
+from caesura.segments.cores import applies
 
 if TYPE_CHECKING:
     from caesura.models.diagnostics import Answers
@@ -324,7 +324,7 @@ class FeatureReasons(PathReasons):
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
         outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
-        self.bias = {k: float(model.outside_bias) for k in outside}
+        self.bias = outside_biases(fitted.structure, outside, float(model.outside_bias))
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
         """Yield the contributions to a segment: feature, states, value."""
@@ -337,7 +337,8 @@ class FeatureReasons(PathReasons):
                 a = self.ids[k]
                 for code, shown in codes:
                     yield self.names[a], shown, self.values[k] * self.weights.get((a, code), 0.0)
-        yield "outside_bias", label, self.bias.get(state, 0.0)
+        if self.bias is not None:
+            yield "outside_bias", label, self.bias[state]
         if start == 0:
             yield "first", label, self.starts.get(state, 0.0)
         if end == self.T:
@@ -358,7 +359,7 @@ class FeatureReasons(PathReasons):
         for t in range(segment.start, segment.end):
             yield t
             for row, start, end, flags in self.sites.get(t, ()):
-                if _applies(segment, start, end, flags):
+                if applies(start, end, flags, segment.start, segment.end):
                     yield row
 
     def _histories(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
@@ -370,12 +371,6 @@ class FeatureReasons(PathReasons):
             if k is not None and len(last) == size:
                 out.append((k, named(range(size), [segment.label for segment in last])))
         return out
-
-
-def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:
-    """Return whether a row that starts inside a segment applies to it."""
-    starts = segment.start == start or bool(flags & OPEN_START)
-    return starts and (segment.end == end or (bool(flags & OPEN_END) and segment.end >= end))
 
 
 def _by_key(a: Any, b: Any, w: Any, some: Any) -> dict[tuple[int, int], float]:

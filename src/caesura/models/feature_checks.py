@@ -13,6 +13,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.features import Length, SegmentFeature, Template
 from caesura.features.dense_columns import has_dense, is_standardised, plain_dense
+from caesura.features.document_columns import GivenColumn
 from caesura.features.history import SegmentHistory
 from caesura.models.coding import Features
 from caesura.models.inputs import CHUNK, kinds_of
@@ -23,6 +24,7 @@ __all__ = [
     "check_standardise",
     "learns",
     "of_kinds",
+    "warn_of_columns",
     "warn_of_lengths",
     "warn_of_rare",
 ]
@@ -78,6 +80,21 @@ def check_standardise(standardise: bool, before: Features) -> None:
         expected = f"{was}, as in the previous fit, which warm_start continues"
         remedy = "set it so to continue, or warm_start=False to start again"
         raise InvalidInput(message("standardise", standardise, expected, remedy))
+
+
+def warn_of_columns(preset: Features, given: Iterable[str]) -> None:
+    """Warn if documents have columns that no feature of a preset looks at."""
+    templates = [feature for feature in preset if isinstance(feature, Template)]
+    used = {
+        column.name for one in templates for column, _ in one.parts if type(column) is GivenColumn
+    }
+    if unused := sorted(set(given) - used):
+        names = ", ".join(map(repr, unused))
+        warnings.warn(
+            f"columns: no feature looks at {names}; pass features='chunking' if they are parts of "
+            f"speech called pos, or features with column({unused[0]!r}), or leave them out",
+            stacklevel=5,
+        )
 
 
 def warn_of_lengths(features: Features, rows: Sequence[Rows]) -> None:

@@ -171,6 +171,22 @@ def layout_bounds(bounds: Ints, longest: int) -> Ints:
     return kept
 
 
+def outside_biases(structure: Structure, outside: Sequence[int], bias: float) -> Floats | None:
+    """Return what is added to the score of each segment by its state; None for nothing.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> outside_biases(SimpleNamespace(states=("O", "town")), [0], 1.5).tolist()
+    [1.5, 0.0]
+    """
+    if not bias or not outside:
+        return None
+    biases = np.zeros(len(structure.states))
+    biases[list(outside)] = bias
+    return biases
+
+
 def scorer_of(
     parameters: _kernels.Parameters,
     w: Floats,
@@ -183,10 +199,6 @@ def scorer_of(
 
     The bias is added to the score of each segment of some states.
     """
-    entry_bias = None
-    if bias and outside:
-        entry_bias = np.zeros(len(structure.states))
-        entry_bias[list(outside)] = bias
     return _kernels.Scorer(
         parameters,
         np.ascontiguousarray(w, np.float64),
@@ -194,5 +206,5 @@ def scorer_of(
         structure.barred,
         structure.barred_start,
         structure.barred_end,
-        entry_bias,
+        outside_biases(structure, outside, bias),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -68,17 +68,20 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
     if hasattr(X, "to_pylist"):  # an Arrow array
         X = X.to_pylist()
-    return _items(iter(X), name)
+    return chain.from_iterable(_parts(iter(X), name))
 
 
-def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
-    """Yield sequences; raise if the first is a file name."""
-    for x in items:
+def _parts(items: Iterator[Any], name: str) -> Iterator[Iterable[Any]]:
+    """Yield the first sequence, then the others; raise if the first is a file name."""
+    yield _first_of(items, name)  # without a variable that keeps it alive
+    yield items
+
+
+def _first_of(items: Iterator[Any], name: str) -> list[Any]:
+    first = list(islice(items, 1))
+    for x in first:
         _refuse_file(x, f"{name}[0]")
-        yield x
-        del x  # do not keep it alive
-        break
-    yield from items
+    return first
 
 
 def _refuse_file(x: Any, name: str) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, TooLarge, message
 from caesura.features import Template, looks_back
+from caesura.learning.learners import LEARNERS, learners_with
 from caesura.models.fitted import Structure
 
 if TYPE_CHECKING:
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["check_bounds", "check_sizes", "check_span_model", "check_targets"]
 
-LEARNERS = ("lbfgs", "perceptron")
 MOST_SPANS = 1 << 24  # maximum number of spans in a sequence
 
 
 def check_span_model(model: Model, features: Sequence[Any]) -> None:
     """Raise if a parameter is incompatible with look-back features or beam search."""
     why = "a beam" if model.beam is not None else "features that look back"
-    if model.beam is not None and model.learner != "perceptron":
-        remedy = "pass learner='perceptron'"
-        if model.learner == "lbfgs" and looks_back(features):
+    learner = LEARNERS[model.learner]
+    if model.beam is not None and not learner.beam:
+        able = " or ".join(map(repr, learners_with("beam")))
+        remedy = f"pass learner={able}"
+        if learner.looks_back and looks_back(features):
             remedy += ", or set the beam after fitting to predict faster"
-        raise InvalidInput(message("learner", model.learner, "'perceptron' with a beam", remedy))
-    if model.learner not in LEARNERS:
-        expected = " or ".join(map(repr, LEARNERS)) + f" with {why}"
+        raise InvalidInput(message("learner", model.learner, f"{able} with a beam", remedy))
+    if not learner.looks_back:
+        expected = " or ".join(map(repr, learners_with("looks_back"))) + f" with {why}"
         raise InvalidInput(message("learner", model.learner, expected, "pass one of them"))
     plain: dict[str, Any] = {
         "order": 1,
@@ -51,9 +53,10 @@ def check_span_model(model: Model, features: Sequence[Any]) -> None:
         if getattr(feature, "order", 0):
             remedy = "write previous.label & this.first, or leave the history out"
             raise InvalidInput(message("features", feature, f"no history with {why}", remedy))
-    if model.learner == "lbfgs" and any(_depth(feature) > 1 for feature in features):
-        expected = "'perceptron' with features that look back at two segments or more"
-        remedy = "pass learner='perceptron', or leave `earlier` out"
+    if (depth := max(map(_depth, features), default=0)) > learner.looks_back:
+        able = " or ".join(repr(name) for name, one in LEARNERS.items() if one.looks_back >= depth)
+        expected = f"{able} with features that look back at two segments or more"
+        remedy = f"pass learner={able}, or leave `earlier` out"
         raise InvalidInput(message("learner", model.learner, expected, remedy))
     if model.beam is None and any(_depth(feature) > 2 for feature in features):
         expected = "a number of candidates with features that see all segments before"

@@ -17,6 +17,7 @@ from caesura.evaluation import segment_counts
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress, ProgressLine, Result, minimise
 from caesura.learning.keyed_perceptron import AgendaPerceptron, AgendaState
+from caesura.learning.learners import LEARNERS
 from caesura.learning.progress import in_library
 from caesura.models.estimator import UPDATES
 from caesura.models.fitted import Labelling, Structure
@@ -57,7 +58,7 @@ def fit_spans(
 ) -> tuple[_kernels.SpanModel, list[Progress], str]:
     """Train; return the weights, the history and the stopping reason."""
     score = None if dev is None else _Score(model, training, *dev)
-    learn = _perceptron if model.learner == "perceptron" else _lbfgs
+    learn = _lbfgs if LEARNERS[model.learner].full_batch else _perceptron
     return learn(model, training, score, checkpoint, callbacks)
 
 
@@ -195,7 +196,7 @@ def _about(model: Model, training: SpanTraining, score: _Score | None) -> dict[s
     for row in training.rows:
         crc = zlib.crc32(np.ascontiguousarray(row).tobytes(), crc)
     data: dict[str, Any] = {"labels": f"crc32 {crc:08x}"}
-    if model.learner == "perceptron":
+    if LEARNERS[model.learner].beam:
         data |= {"beam": model.beam, "update": model.update}
     data["states"] = " ".join(training.bars.states)
     data["features"] = " ".join(map(str, training.encoder.features))

@@ -26,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import nothing
 from caesura.corpora import Corpus
 from caesura.documents import Document, Tokeniser
 from caesura.encoding import Encoder
@@ -49,6 +48,7 @@ from caesura.models.feature_checks import (
     check_standardise,
     learns,
     of_kinds,
+    warn_of_columns,
     warn_of_lengths,
     warn_of_rare,
 )
@@ -270,15 +270,21 @@ class Model(Extractor):
         corpus = encoder.corpus_kind()
         targets: list[Target] = []
         kept: list[Document] = []  # for features that are functions of all previous segments
+        columns: set[str] = set()
         total = len(X) if isinstance(X, Sized) else None
         with Stage("features", total, self.verbose) as stage:
             for first, documents, ys in some:
                 encoder.encode(documents, True, corpus, first)
+                columns.update(*(one.columns for one in documents if one.columns))
                 targets += ys
                 kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
                 stage.done(len(targets))
         if not targets:
-            raise nothing("X", "sequences", "give labelled ones")
+            raise InvalidInput(
+                place="X", got="no sequences", expected="at least one", remedy="give labelled ones"
+            )
+        if before is None and (self.features is None or isinstance(self.features, str)):
+            warn_of_columns(features, columns)
         return _Read(encoder, corpus, targets, kept)
 
     def _declared_for(

@@ -100,7 +100,7 @@ class Corpora:
     def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[Any]) -> PathState:
         """Return the state after an update for each of these sequences."""
         after, run = self._passed(rule, state, order)
-        if rule.name != "svm":
+        if not rule.keeps_paths:
             return after
         objective = run.penalty + run.hinge(self._threads)
         blocks: dict[str, Any] = dict(zip(BLOCKS, run.blocks(), strict=True))
@@ -117,10 +117,10 @@ class Corpora:
         with _possible(self._first):
             while at < len(sequences):
                 at = run.run(sequences, at, SECONDS)
-        if rule.name == "svm":
+        if rule.keeps_paths:
             run.settle()
         w, sums, variance = state.w.copy(), state.sums.copy(), state.variance.copy()
-        run.finish(w, _there(sums), variance if rule.name == "arow" else None)
+        run.finish(w, _there(sums), variance if rule.keeps_variances else None)
         self._path = w, run
         after = state._replace(
             w=w,
@@ -147,9 +147,9 @@ class Corpora:
         blocks: Any = tuple(getattr(state, name) for name in BLOCKS)
         return _kernels.PathPass(
             self._objective,
-            *(rule.name, rule.pa_type, rule.c, rule.by_errors, rule.r, c2, self._centre),
-            *(state.w, _there(state.sums), state.variance if rule.name == "arow" else None),
-            blocks if rule.name == "svm" else None,
+            *(rule.step, rule.pa_type, rule.c, rule.by_errors, rule.r, c2, self._centre),
+            *(state.w, _there(state.sums), state.variance if rule.keeps_variances else None),
+            blocks if rule.keeps_paths else None,
             state.steps,
         )
 

@@ -24,7 +24,7 @@ from caesura.features import SegmentFeature
 from caesura.features.dictionary import Text
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress
-from caesura.learning.learners import learners_with
+from caesura.learning.learners import LEARNERS, exact_on_parts, learners_with
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
 from caesura.models.compact import PAIRS
@@ -51,8 +51,6 @@ __all__ = ["PartedModel"]
 Floats = npt.NDArray[np.float64]
 FEW = 16  # maximum number of blocks that keep memory between evaluations
 SHOWN = 3  # failures listed in an error
-EXACT = ("lbfgs", "cutting-plane")  # learners with the same iterations as in `fit`
-MIXED = (*learners_with("online"), "svm")  # learners that average weights after each pass
 Callbacks = Sequence[Callable[[Progress], bool | None]]
 
 
@@ -141,17 +139,16 @@ class PartedModel(Model):
 
     def _check_parted(self, n_parts: int) -> None:
         """Raise for parameters that need all data at once; warn about approximated ones."""
-        if self.learner not in (*EXACT, *MIXED):
-            expected = f"{', '.join((*EXACT, *MIXED))} for fit_parts"
-            same = "lbfgs" if loss_of(self) == "log" else "cutting-plane"
-            remedy = f"use {same}, which minimises the same objective"
+        parts, exact = LEARNERS[self.learner].parts, exact_on_parts(loss_of(self))
+        if parts is None:
+            expected = f"{', '.join(learners_with('parts'))} for fit_parts"
+            remedy = f"use {exact}, which minimises the same objective"
             raise InvalidInput(message("learner", self.learner, expected, remedy))
         if grows(self):
             expected = "None or a list of patterns for fit_parts"
             raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
         if self._approximates(n_parts):
-            alone = "blocks of the data" if self.learner == "svm" else f"each of {n_parts} parts"
-            exact = "cutting-plane" if self.learner == "svm" else "lbfgs"
+            alone = "blocks of the data" if parts == "blocks" else f"each of {n_parts} parts"
             warnings.warn(
                 f"learner: {self.learner!r} is trained on {alone} alone, and weights are averaged "
                 f"after each pass, which approximates fit; {exact!r} is exact on parts",
@@ -160,7 +157,8 @@ class PartedModel(Model):
 
     def _approximates(self, n_parts: int) -> bool:
         """Return whether the result differs from that of `fit`."""
-        return self.learner in MIXED and (n_parts > 1 or self.learner == "svm")
+        parts = LEARNERS[self.learner].parts
+        return parts == "blocks" or (parts == "averaged" and n_parts > 1)
 
     def _choose_for(self, engine: Executor, numbered: Any, before: Fitted | None) -> None:
         """Use the tokeniser that the spans of all parts require."""

@@ -86,7 +86,7 @@ class PartedObjective:
 
     def follow(self, rule: PathRule, state: PathState, order: Any) -> PathState:
         """Return the averaged state after an update for each sequence."""
-        if rule.name == "svm":
+        if rule.keeps_paths:
             return self._proximal(rule, state, order)
         (w, average, variance, steps), (loss, mistakes) = self._mixed(rule, state, order)
         done = state.steps + max(1, int(steps))

@@ -18,8 +18,8 @@ from caesura.inference.kernel_calls import check_answers, check_count, threads_o
 from caesura.inference.results import Marginals
 from caesura.models.constrained_inference import Asked, constrained
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
-from caesura.models.fitted import Fitted, layout_bounds, scorer_of
-from caesura.models.inputs import chunks, documents_of, encoded, one_sequence, raw_chunks
+from caesura.models.fitted import Fitted, layout_bounds, outside_biases, scorer_of
+from caesura.models.inputs import documents_of, encoded, one_sequence, raw_chunks
 from caesura.models.kernel_constraints import ConditionReader
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
@@ -108,10 +108,8 @@ class Predictor(OnlineModel):
         untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser_, first)
         corpus, lengths = untyped
         check_sizes(lengths, structure, first)
-        bias = None
-        if self._checked_bias():
-            bias = np.zeros(len(structure.states))
-            bias[self.coding.outside_states(structure.states, fitted.scheme)] = self.outside_bias
+        outside = self.coding.outside_states(structure.states, fitted.scheme)
+        bias = outside_biases(structure, outside, self._checked_bias())
 
         def document(i: int) -> Document:
             return documents_of([raw[i]], self.tokeniser_, "X", first + i)[0]
@@ -133,16 +131,19 @@ class Predictor(OnlineModel):
         constraints : dict, or one dict for each sequence, optional
             Constraints on the segmentation, as arguments of `Potentials.constrain`.
         """
+        return Ragged(self._predicted(X, constraints)[0], self, X)
+
+    def _predicted(
+        self, X: Iterable[Any], constraints: Constraints
+    ) -> tuple[list[list[Segment]], list[int]]:
+        """Return the best segments and the number of tokens of each sequence."""
         names, reading = self.coding.reading(self._known)
-        return Ragged(
-            _possible(
-                segments
-                for some in self._encoded(X, constraints)
-                for segments in some.best(reading).segments(Segment, names)
-            ),
-            self,
-            X,
-        )
+        out: list[list[Segment]] = []
+        lengths: list[int] = []
+        for some in self._encoded(X, constraints):
+            out += _possible(some.best(reading).segments(Segment, names), some.first)
+            lengths += some.lengths.tolist()
+        return out, lengths
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path given by state names."""
@@ -244,16 +245,7 @@ class Predictor(OnlineModel):
         if scheme is None:
             return self._predict_states(X, constraints)
         to_tags([], scheme, 0, self.outside)  # raises if the scheme is unknown
-        constraints = nonempty_constraints(constraints, X)
-        each_rules(constraints, X)  # raises if their number is known to differ
-        lengths: list[int] = []
-
-        def documents() -> Iterator[Document]:
-            for _, some in chunks(X, self.tokeniser_):
-                lengths.extend(map(len, some))
-                yield from some
-
-        found = self.predict(documents(), constraints)
+        found, lengths = self._predicted(X, constraints)
         return [
             _tags(segments, scheme, length, self.outside, f"X[{i}]")
             for i, (segments, length) in enumerate(zip(found, lengths, strict=True))
@@ -262,11 +254,10 @@ class Predictor(OnlineModel):
     def _predict_states(self, X: Iterable[Any], constraints: Constraints) -> list[list[str]]:
         """Return the state of each token."""
         states = list(self._known.structure.states)
-        return _possible(
-            tags
-            for some in self._encoded(X, constraints)
-            for tags in some.best(None).tokens(states)
-        )
+        out: list[list[str]] = []
+        for some in self._encoded(X, constraints):
+            out += _possible(some.best(None).tokens(states), some.first)
+        return out
 
     def predict_marginals(
         self, X: Iterable[Any], constraints: Constraints = None
@@ -308,8 +299,8 @@ class Predictor(OnlineModel):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
-        chunks = (self._ranked(some, most) for some in self._encoded(X, constraints))
-        return Ragged(chain.from_iterable(chunks), self, X)
+        ranked = (self._ranked(some, most) for some in self._encoded(X, constraints))
+        return Ragged(chain.from_iterable(ranked), self, X)
 
     @property
     def _reads_once(self) -> bool:
@@ -373,14 +364,11 @@ class Predictor(OnlineModel):
         return drawn
 
 
-def _possible(answers: Iterable[T | None]) -> list[T]:
-    """Return the answers of all sequences, or raise for an impossible one."""
-    out = []
-    for i, answer in enumerate(answers):
-        if answer is None:
-            raise impossible(i)
-        out.append(answer)
-    return out
+def _possible(answers: list[T | None], first: int) -> list[T]:
+    """Return the answers of sequences from X[first] on, or raise for an impossible one."""
+    if None in answers:
+        raise impossible(first + answers.index(None))
+    return cast(list[T], answers)
 
 
 def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name: str) -> list[str]:

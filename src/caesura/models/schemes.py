@@ -15,7 +15,7 @@ from caesura.errors import InvalidInput
 from caesura.segments import Segment
 from caesura.segments.tags import SCHEMES_BY_NAME
 
-__all__ = ["Bars", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
+__all__ = ["Bars", "Bools", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
 
 Bytes = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]

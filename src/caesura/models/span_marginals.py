@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.checks import share, whole
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 
@@ -71,11 +72,12 @@ class PairMarginals:
 
     def segment(self, start: int, end: int, label: str) -> float:
         """Return the probability of the exact segment [start, end) with a label."""
-        if label not in self.labels:
+        if not isinstance(label, str) or label not in self.labels:
             raise InvalidInput(
                 message("label", label, ", ".join(self.labels), "pass one of the labels")
             )
         T, L, _ = self.spans.shape
+        start, end = whole("start", start, 0), whole("end", end, 0)
         if not 0 <= start < end <= T:
             raise InvalidInput(
                 message("segment", (start, end), f"0 <= start < end <= {T}", "count from 0")
@@ -86,11 +88,8 @@ class PairMarginals:
 
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
         """Return the segments of at least this probability, the most probable first."""
-        if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(
-                message("min_probability", min_probability, "0 to 1", "pass for example 0.5")
-            )
-        found = np.argwhere((self.spans >= min_probability) & (self.spans > 0.0)).tolist()
+        least = share("min_probability", min_probability)
+        found = np.argwhere((self.spans >= least) & (self.spans > 0.0)).tolist()
         rows = [
             (Segment(s, s + k + 1, self.labels[y]), float(self.spans[s, k, y])) for s, k, y in found
         ]

@@ -14,7 +14,7 @@ from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.models.coding import Bools, Coding, Features
 from caesura.models.fitted import Fitted, Labelling, Structure, check_transitions
 from caesura.models.rules import Rules
-from caesura.models.schemes import TagSet, tag_set, tags_of
+from caesura.models.schemes import Bars, TagSet, tag_set, tags_of
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import (
     Hint,
@@ -165,7 +165,7 @@ class TagCoding(Coding):
 
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
         """Constrain potentials over states by constraints on segments."""
-        constrain_tags(p, self.tag_set(fitted), rules, name)
+        constrain_tags(p, self.tag_set(fitted), rules, name, Bars(*fitted.structure[2:]))
 
 
 def _unbarred(structure: Structure) -> Structure:

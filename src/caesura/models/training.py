@@ -224,7 +224,7 @@ def optimiser_of(model: Model, training: Training, objective: Any, total: int | 
     c1, c2 = penalties(model, training)
     threads = threads_of(model.n_threads)
     learner = LEARNERS[model.learner]
-    if not learner.mini_batches and not learner.losses:
+    if learner.full_batch:
         draft = None
         mixes = model.precision == "auto" and _mixes(training, len(objective), c1, c2)
         if model.precision == "mixed" or mixes:

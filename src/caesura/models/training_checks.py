@@ -15,7 +15,7 @@ import numpy.typing as npt
 from caesura.errors import InvalidInput
 from caesura.features.dense_columns import has_dense
 from caesura.learning import Result
-from caesura.learning.learners import is_probabilistic
+from caesura.learning.learners import LEARNERS, is_probabilistic, learners_with
 from caesura.models.development import Development
 from caesura.models.margin import loss_of
 from caesura.models.rules import Rules
@@ -91,8 +91,8 @@ def warn_of_gap(model: Model, training: Training, result: Result, delta: float) 
         return
     most = min(last.gap, size)  # the objective cannot fall below 0
     ways = [f"pass max_iterations above {last.iteration}", "pass a larger c2"]
-    if model.learner != "svm" and not is_probabilistic(model.learner, model.loss):
-        ways.append("take learner='svm'")
+    if not (is_probabilistic(model.learner, model.loss) or LEARNERS[model.learner].steady):
+        ways.append(f"take learner={learners_with('steady')[0]!r}")
     if has_dense(training.encoder.features) and not model.standardise:
         ways.append("pass standardise=True if columns of numbers are far from 1")
     else:

@@ -254,7 +254,7 @@ class ChainHead(LayerHead):
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials over tags by constraints on segments."""
-        constrain_tags(p, self.tags, rules, name)
+        constrain_tags(p, self.tags, rules, name, self.tags.bars)
 
     @property
     def reading(self) -> _kernels.Reading:

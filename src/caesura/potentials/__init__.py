@@ -5,7 +5,8 @@ sum of the log-potentials that apply to it, and its probability is ``exp(score) 
 """
 
 from caesura.potentials.labels import Label
-from caesura.potentials.parts import OPEN_END, OPEN_START, Parts
+from caesura.potentials.parts import Parts
 from caesura.potentials.potentials import Potentials
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = ["OPEN_END", "OPEN_START", "Label", "Parts", "Potentials"]

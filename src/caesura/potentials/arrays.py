@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import assign, whole, zeros
+from caesura.checks import assign, booleans, listed, whole, zeros
 from caesura.errors import InvalidInput, message
 from caesura.potentials.labels import LabelIndex
 
@@ -141,6 +141,7 @@ class ScoreArrays(LabelIndex):
             )
             bounds = [self._max_length] * Y
         else:
+            value = listed("max_length", value, "None, a whole number, or one per label")
             if len(value) != Y:
                 raise InvalidInput(
                     place="max_length",
@@ -161,5 +162,5 @@ class ScoreArrays(LabelIndex):
 
     @same_label_adjacent.setter
     def same_label_adjacent(self, value: bool) -> None:
-        self._same_label_adjacent = bool(value)
+        self._same_label_adjacent = bool(booleans("same_label_adjacent", value).all())
         self.changed()

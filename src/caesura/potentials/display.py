@@ -8,7 +8,7 @@ import numpy as np
 
 from caesura import render
 from caesura.constraints import BARRED, FORCED
-from caesura.potentials.parts import OPEN_END, OPEN_START
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 if TYPE_CHECKING:
     from caesura.potentials.potentials import Potentials

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura.checks import whole
+from caesura.checks import listed, whole
 from caesura.errors import InvalidInput, message
 
 __all__ = ["Label", "LabelIndex"]
@@ -60,7 +60,8 @@ class LabelIndex:
     def _label_set(self, argument: str, labels: Iterable[Label]) -> list[int]:
         if isinstance(labels, str | int):
             labels = [labels]
-        return [self.label_index(label, argument) for label in labels]
+        found = listed(argument, labels, "a list of labels")
+        return [self.label_index(label, argument) for label in found]
 
     def _target(self, argument: str, label: Label | tuple[Label, ...]) -> int:
         """Return the number of a label (its index) or of a history (from Y on)."""
@@ -86,7 +87,8 @@ class LabelIndex:
             if bad.any():
                 self.label_index(int(labels[bad][0]), "label")
             return labels.astype(np.int32)
-        return np.array([self._target("label", label) for label in labels], np.int32)
+        found = listed("label", labels, "a label or a list of labels")
+        return np.array([self._target("label", label) for label in found], np.int32)
 
     def segment_index(
         self, segment: tuple[int, int, Label], argument: str = "segment"

@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from caesura.constraints import Constraints
 
-__all__ = ["OPEN_END", "OPEN_START", "Parts"]
+__all__ = ["Parts"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-
-OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags, as in cpp/lattice/lattice.hpp
 
 
 class Parts(NamedTuple):

@@ -9,14 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import MOST_TOKENS, integers, label_names, number, numbers, whole
+from caesura.checks import (
+    MOST_TOKENS,
+    booleans,
+    integers,
+    label_names,
+    listed,
+    number,
+    numbers,
+    whole,
+)
 from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput, message
 from caesura.potentials.arrays import ScoreArrays
 from caesura.potentials.display import html_summary, text_summary
 from caesura.potentials.labels import Label
-from caesura.potentials.parts import OPEN_END, OPEN_START, Parts
+from caesura.potentials.parts import Parts
 from caesura.segments import Segment
+from caesura.segments.cores import OPEN_END, OPEN_START
 
 __all__ = ["Potentials"]
 
@@ -83,13 +93,11 @@ class Potentials(ScoreArrays):
             same_label_adjacent,
         )
         T, Y = self.length, len(self.labels)
+        tokens = None if tokens is None else listed("tokens", tokens, "the text of each token")
         if tokens is not None and len(tokens) != T:
-            raise InvalidInput(
-                place="tokens",
-                got=f"{len(tokens)} tokens",
-                expected=f"length={T} of them",
-                remedy="check how the tokens were cut",
-            )
+            came, expected = f"{len(tokens)} tokens", f"length={T} of them"
+            remedy = "check how the tokens were cut"
+            raise InvalidInput(place="tokens", got=came, expected=expected, remedy=remedy)
         self.tokens = None if tokens is None else tuple(tokens)
 
         self._added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]] = []
@@ -193,8 +201,8 @@ class Potentials(ScoreArrays):
             integers("ends", ends),
             targets,
             numbers("score", scores),
-            np.asarray(open_start, bool),
-            np.asarray(open_end, bool),
+            booleans("open_start", open_start),
+            booleans("open_end", open_end),
         )
         try:
             s, e, z, w, opens, opene = np.broadcast_arrays(*columns)
@@ -209,12 +217,10 @@ class Potentials(ScoreArrays):
         bad = (s < 0) | (s >= e) | (e > self.length)
         if bad.any():
             i = int(bad.argmax())
-            raise InvalidInput(
-                f"potential {i} has the span [{s[i]}, {e[i]})",
-                place="start, end",
-                expected=f"0 <= start < end <= {self.length} (end is exclusive)",
-                remedy="count tokens from 0",
-            )
+            problem = f"potential {i} has the span [{s[i]}, {e[i]})"
+            expected = f"0 <= start < end <= {self.length} (end is exclusive)"
+            place, remedy = "start, end", "count tokens from 0"
+            raise InvalidInput(problem, place=place, expected=expected, remedy=remedy)
         flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
         self._added.append(
             (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)
@@ -235,12 +241,9 @@ class Potentials(ScoreArrays):
         """
         whole("position", position, 0)
         if not 0 < position < self.length:
-            raise InvalidInput(
-                place="position",
-                got=f"{position}",
-                expected=f"an inner boundary, 1 to {self.length - 1}",
-                remedy="the first and the last label have scores in start and end",
-            )
+            expected = f"an inner boundary, 1 to {self.length - 1}"
+            remedy = "the first and the last label have scores in start and end"
+            raise InvalidInput(message("position", int(position), expected, remedy))
         value = number("score", score)
         pair = (self.label_index(previous, "previous"), self.label_index(label, "label"))
         self._edges.append((int(position), *pair, value))
@@ -265,23 +268,15 @@ class Potentials(ScoreArrays):
         >>> p.add_pattern(["author", "year"], -1.0, start=3)
         """
         if isinstance(labels, str):
-            raise InvalidInput(
-                place="labels",
-                got=f"the string {labels!r}",
-                expected="a list of labels",
-                remedy="wrap it in a list",
-            )
-        target = self._target("labels", tuple(labels))
+            came, remedy = f"the string {labels!r}", "pass a list of labels"
+            raise InvalidInput(place="labels", got=came, remedy=remedy)
+        target = self._target("labels", tuple(listed("labels", labels, "a list of labels")))
         value = number("score", score)
         s = -1 if start is None else whole("start", start, 0, self.length - 1)
         e = -1 if end is None else whole("end", end, 1, self.length)
         if start is not None and end is not None and s >= e:
-            raise InvalidInput(
-                place="start, end",
-                got=f"[{s}, {e})",
-                expected="start < end",
-                remedy="give a span of one token or more",
-            )
+            came, remedy = f"[{s}, {e})", "give a span of one token or more"
+            raise InvalidInput(place="start, end", got=came, expected="start < end", remedy=remedy)
         self._patterns.append((target, value, s, e))
         self.changed()
 
@@ -332,12 +327,17 @@ class Potentials(ScoreArrays):
         0.6667
         """
         changed = self._constraints.copy()  # an error leaves the constraints unchanged
-        for segment in required:
+        spans = "a list of segments (start, end, label)"
+        for segment in listed("required", required, spans):
             changed.require(*self.segment_index(segment, "required"))
-        changed.forbidden += [self.segment_index(segment, "forbidden") for segment in forbidden]
+        some = listed("forbidden", forbidden, spans)
+        changed.forbidden += [self.segment_index(segment, "forbidden") for segment in some]
         changed.mark("boundaries", FORCED, boundaries)
         changed.mark("no_boundaries", BARRED, no_boundaries)
-        for token, labels in (allowed or {}).items():
+        if allowed is not None and not isinstance(allowed, Mapping):
+            expected, remedy = "a dict of token to labels", "write {0: ['name']}"
+            raise InvalidInput(message("allowed", allowed, expected, remedy))
+        for token, labels in ({} if allowed is None else allowed).items():
             whole("allowed", token, 0, self.length - 1)
             changed.allow([token], self._label_set("allowed", labels))
         for y in self._label_set("at_most_once", at_most_once):

@@ -46,6 +46,9 @@ class Progress(NamedTuple):
         return self.seconds / done * max(self.total - self.records, 0)
 
 
+MOST_IDS = 100_000  # whose texts are compared
+
+
 class _Writer:
     """Writes a batch in a thread while the next one is segmented.
 
@@ -116,6 +119,9 @@ class Run:
         self.written = self.review = self.skipped = self.flagged = 0
         self.done = 0  # number of stored records
         self.repeated = 0  # number of strings with the id of an earlier one
+        self._texts: dict[int, int] = {}  # hashes of ids and of their texts
+        self.conflicts = 0  # number of records with the id of another text
+        self.conflict: Entry | None = None  # the first of them
 
     def start(self, replace: bool) -> None:
         """Determine how much is stored, or delete it; a stopped replacement goes on."""
@@ -242,8 +248,23 @@ class Run:
         self.mark = self.mark._replace(rows=rows, stale=stale)
         return found
 
+    def _compare(self, entries: list[Entry]) -> None:
+        """Count the records whose id an earlier record with another text has.
+
+        Only so many ids are remembered that a load of any size takes bounded memory.
+        """
+        for entry in entries:
+            before = self._texts.get(key := hash(entry.id))
+            if before is None and len(self._texts) < MOST_IDS:
+                self._texts[key] = hash(entry.text)
+            elif before not in (None, hash(entry.text)):
+                self.conflicts += 1
+                self.conflict = self.conflict or entry
+
     def rows(self, entries: list[Entry]) -> Cells:
         """Segment some records, and return their rows."""
+        if self.given.reading.id is not None:  # otherwise ids are numbers, which never repeat
+            self._compare(entries)
         with paused_collection():
             items = self._items(entries)
             records = self._extracted(list(items.values()))

@@ -130,10 +130,7 @@ def refusal(argument: str, came: object, error: BaseException) -> InvalidInput:
     said = f"{name.get(module, 'the database')} says: {' '.join(str(error).split())[:300]}"
     reason = _reason(error) or _Reason("", "a database that accepts this", "see what it says")
     return InvalidInput(
-        place=argument,
-        got=str(came),
-        expected=reason.expected,
-        remedy=f"{reason.remedy} ({said})",
+        place=argument, got=str(came), expected=reason.expected, remedy=f"{reason.remedy} ({said})"
     )
 
 

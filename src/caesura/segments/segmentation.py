@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from caesura.errors import InvalidInput, message
 
@@ -148,6 +148,26 @@ def token_count(length: int) -> int:
         expected = "a whole number, 0 or more"
         raise InvalidInput(message("length", length, expected, "pass the number of tokens"))
     return count
+
+
+def typed(segments: Iterable[Any]) -> list[tuple[int, int, Any]]:
+    """Return segments as two whole numbers and a name or an index each, or raise."""
+    out: list[tuple[int, int, Any]] = []
+    try:
+        found = list(segments)
+    except TypeError:
+        remedy = "pass a list"
+        raise InvalidInput(message("segments", segments, "a list of segments", remedy)) from None
+    for i, item in enumerate(found):
+        try:
+            start, end, label = item
+            hash(label)
+            out.append((operator.index(start), operator.index(end), label))
+        except (TypeError, ValueError):
+            expected = "(start, end, label) with two whole numbers"
+            name = f"segments[{i}]"
+            raise InvalidInput(message(name, item, expected, "pass a Segment")) from None
+    return out
 
 
 def in_order(segments: Iterable[tuple[int, int, str]], length: int | None) -> list[Segment]:
