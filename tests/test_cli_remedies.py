@@ -90,7 +90,9 @@ def test_training_without_iterations_is_refused(folder: Path, tmp_path: Path) ->
 def test_columns_of_tags_are_named_in_options(tmp_path: Path) -> None:
     path, out = tmp_path / "a.conll", tmp_path / "m"
     path.write_text("Ann B-PER\nB-ig O\n\n")
-    assert "as --columns names them" in bad("train", path, "-o", out, "--columns", "token,pos,tag")
+    assert "correct the line or --columns, or pass --delimiter" in bad(
+        "train", path, "-o", out, "--columns", "token,pos,tag"
+    )
     said = bad("train", path, "-o", out, "--columns", "tag,token")
     assert "name the column of the tags with --columns, as token,_,tag" in said
 

@@ -527,7 +527,7 @@ def test_development_data_is_reported(capsys: pytest.CaptureFixture[str]) -> Non
     assert last is not None
     assert last["item_accuracy_float"] == pytest.approx(model.score(X[:5], y[:5]))
     assert "Iter 3" in capsys.readouterr().out
-    with pytest.raises(InvalidInput, match="expected both or neither"):
+    with pytest.raises(InvalidInput, match="pass both, or neither"):
         model.fit(X, y, X_dev=X)
 
 

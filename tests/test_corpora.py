@@ -232,13 +232,17 @@ def test_odd_spaces_stay_in_tokens(tmp_path: Path) -> None:
     [
         ("a O\nb\n", {}, "line 2: got 1 fields, expected 2, as on line 1"),
         ("# x\n\na b O\n\nc d e O\n", {}, "line 5: got 4 fields, expected 3, as on line 3"),
-        ("a O\n", {"columns": ["token", "pos", "tag"]}, "line 1: got 2 fields, expected 3, as col"),
+        (
+            "a O\n",
+            {"columns": ["token", "pos", "tag"]},
+            "line 1: got 2 fields, expected 3, the num",
+        ),
         ("a O\n\nb B-X\nc I-Y\n", {}, "line 4: tag: got 'I-Y', expected 'B-Y', as BIO writes"),
         ("a O\nb E-X\n", {"scheme": "BIO"}, "line 2: tag: got 'E-X', expected O, or B, I with"),
-        ("# text_json = {\na O\n", {}, "line 1: text_json: got '{', which cannot be read"),
+        ("# text_json = {\na O\n", {}, "line 1: text_json: got '{', expected JSON;"),
         ("# text_json = 3\na O\n", {}, "line 2: text: got 3, expected a string"),
         ("# offsets = 0:1 1:2\na O\n", {}, "line 2: offsets: got 2 of them, expected 1"),
-        ("# offsets = a\na O\n", {}, "line 1: offsets: got 'a', which cannot be read"),
+        ("# offsets = a\na O\n", {}, "line 1: offsets: got 'a', expected pairs"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, content: str, options: Any, text: str) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import caesura
 from caesura import CaesuraError, ChainCRF, Impossible, InvalidInput, SemiCRF, TooLarge
-from caesura.cli.reading import naming
-from caesura.errors import message
+from caesura.cli.naming import naming
+from caesura.errors import MissingPackage, Remedy, message, not_fitted
 from caesura.features import word
 from caesura.learning.checkpoint import OtherRun
 
-FIELDS = ("argument", "index", "part", "got", "expected", "remedy", "problem")
+FIELDS = (
+    *("argument", "index", "part", "got", "expected", "remedy", "problem"),
+    *("file", "line", "unit"),
+)
 
 
 def fields(error: CaesuraError) -> dict[str, Any]:
@@ -37,25 +44,116 @@ def test_what_cannot_be_pickled_may_have_come() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "argument", "index", "part", "problem"),
+    ("place", "argument", "index", "part"),
     [
-        ("y[16]: got 3, expected 4", "y", 16, "", "got 3, expected 4"),
-        ("X[0].dense: got nothing", "X", 0, ".dense", "got nothing"),
-        ("X[2]: attributes[1]: got 1", "X", 2, "", "attributes[1]: got 1"),
-        ("penalties['a b']: wrong", None, None, "", "penalties['a b']: wrong"),
-        ("penalties['a']: wrong", "penalties['a']", None, "", "wrong"),
-        ("no argument at all", None, None, "", "no argument at all"),
-        ("start, end: got [3, 2)", None, None, "", "start, end: got [3, 2)"),
-        ("", None, None, "", ""),
+        ("y[16]", "y", 16, ""),
+        ("X[0].dense", "X", 0, ".dense"),
+        ("X[2]: attributes[1]", "X", 2, ": attributes[1]"),
+        ("penalties['a b']", "penalties", None, "['a b']"),
+        ("start, end", "start, end", None, ""),
+        ("", None, None, ""),
     ],
 )
-def test_fields_of_a_plain_text(
-    text: str, argument: str | None, index: int | None, part: str, problem: str
-) -> None:
-    error = InvalidInput(text)
-    assert str(error) == str(error.changed()) == text
+def test_places_are_split(place: str, argument: str | None, index: int | None, part: str) -> None:
+    error = InvalidInput("is wrong", place=place, remedy="correct it")
     assert (error.argument, error.index, error.part) == (argument, index, part)
-    assert error.problem == problem
+    assert error.place == place
+    assert str(error) == f"{place}: is wrong; correct it".removeprefix(": ")
+
+
+@pytest.mark.parametrize("text", ["y[16]: got 3, expected 4; pass 4", "no argument at all", ""])
+def test_texts_are_not_parsed(text: str) -> None:
+    error = CaesuraError(text)
+    assert str(error) == str(error.changed()) == error.problem == text
+    assert fields(error) == fields(CaesuraError()) | {"problem": text}
+
+
+def test_problems_name_what_came_and_what_was_expected() -> None:
+    error = InvalidInput(place="y", got="3 tags", expected="2", remedy="cut it")
+    assert str(error) == "y: got 3 tags, expected 2; cut it"
+    assert str(error.changed(expected="4")) == "y: got 3 tags, expected 4; cut it"
+    large = TooLarge("9 labels have 81 arcs", place="labels", expected="80 or fewer")
+    assert str(large) == "labels: 9 labels have 81 arcs, expected 80 or fewer"
+    assert large.changed(expected="70").problem == "9 labels have 81 arcs, expected 70"
+    assert str(large.changed(problem="too many")) == "labels: too many"
+
+
+def test_files_and_lines_come_first() -> None:
+    error = InvalidInput("is wrong", place="spans[2]", file=Path("a.jsonl"), line=7)
+    assert (error.file, error.line, error.unit, error.argument) == ("a.jsonl", 7, "line", "spans")
+    assert str(error) == "a.jsonl, line 7: spans[2]: is wrong"
+    assert str(error.changed(unit="row", file="b.xlsx")) == "b.xlsx, row 7: spans[2]: is wrong"
+    assert str(error.changed(argument=None)) == "a.jsonl, line 7[2]: is wrong"
+    assert str(error.within("parts[1]")) == "parts[1]: a.jsonl, line 7: spans[2]: is wrong"
+    assert str(InvalidInput("is empty").within("documents[1]", ".")) == "documents[1]: is empty"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CaesuraError("a: plain text"),
+        InvalidInput(message("y[3].segments[0]", {"a": 1}, "a segment", "give one")),
+        InvalidInput("is wrong", place="tag", file="a.conll", line=7, remedy="correct it"),
+        TooLarge("9 arcs", place="labels", expected="8", remedy=Remedy("use {n}", n="fewer")),
+        MissingPackage("torch", "neural", "caesura.neural").changed(remedy="install torch"),
+        not_fitted("not fitted yet", place="CRF", remedy="call fit"),
+    ],
+)
+def test_fields_survive_processes(error: CaesuraError) -> None:
+    twin = pickle.loads(pickle.dumps(error))
+    assert isinstance(twin, type(error))  # scikit-learn may have been loaded in between
+    assert str(twin) == str(error)
+    assert twin.__dict__ == error.__dict__
+    assert str(twin.changed(remedy="try")) == str(error.changed(remedy="try"))
+
+
+def test_remedies_are_reworded_with_their_values() -> None:
+    error = InvalidInput("is odd", remedy=Remedy("pass n={n}", n="'{}'"))
+    assert str(error) == "is odd; pass n='{}'"
+    twin = pickle.loads(pickle.dumps(error))
+    for one in (error, twin):
+        assert one.reworded({"pass n={n}": "pass --n {n}"}).remedy == "pass --n '{}'"
+        assert one.reworded({"pass n='{}'": "?"}) is one
+
+
+def test_kernels_raise_errors_with_fields() -> None:
+    p = caesura.Potentials(2, ["A", "B"])
+    q = caesura.Potentials(2, ["A", "B"])
+    q.emission[1, 0] = np.inf
+    with pytest.raises(InvalidInput) as caught:
+        caesura.log_partition([p, q])
+    error = caught.value
+    assert (error.argument, error.part) == ("emission", " of sequence 1")
+    assert (error.got, error.remedy) == ("NaN, +inf or a number beyond 1e10", "correct the scores")
+    assert str(error.changed(argument="scores")).startswith("scores of sequence 1: got NaN")
+    many = caesura.Potentials(4, 300).constrain(at_most_once=range(16))
+    with pytest.raises(TooLarge) as large:
+        caesura.log_partition(many)
+    assert large.value.argument == "constrain, add_pattern"
+    assert large.value.expected == "at most 50,000,000 arcs, 300 for each state"
+    assert large.value.remedy == "limit fewer labels or use shorter patterns"
+
+
+ERRORS = {"InvalidInput", "TooLarge", "Impossible", "NotFitted", "not_fitted", "CaesuraError"}
+BUILT = {"message", "text"}  # what returns a message with fields; `text` holds one
+
+
+def test_errors_are_raised_with_fields() -> None:
+    """No text holds fields: what raises gives them, so that layers can change them."""
+    source = Path(caesura.__file__).parent
+    plain = []
+    for file in sorted(source.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Raise | ast.Return):
+                continue
+            made = node.exc if isinstance(node, ast.Raise) else node.value
+            if not isinstance(made, ast.Call) or getattr(made.func, "id", "") not in ERRORS:
+                continue
+            built = [one for one in made.args if isinstance(one, ast.Call | ast.Name)]
+            named = {getattr(getattr(one, "func", one), "id", "") for one in built}
+            if "remedy" not in {keyword.arg for keyword in made.keywords} and not named & BUILT:
+                plain.append(f"{file.relative_to(source)}:{node.lineno}")
+    assert plain == []
 
 
 def test_changed_fields_change_the_text() -> None:
@@ -82,12 +180,12 @@ def test_layers_name_what_they_know() -> None:
         pytest.raises(InvalidInput, match=r"^d\.jsonl, sequence 11: got 7"),
         naming("a", "d.jsonl", 10),
     ):
-        raise InvalidInput("y_dev[0]: got 7")
+        raise InvalidInput("got 7", place="y_dev[0]")
     with (
         pytest.raises(TooLarge, match=r"^standard input, sequence 1: constraints\['ordered'\]"),
         naming("-"),
     ):
-        raise TooLarge("constraints[0]['ordered']: too many")
+        raise TooLarge("too many", place="constraints[0]['ordered']")
 
 
 def test_development_data_is_named() -> None:

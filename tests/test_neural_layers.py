@@ -452,7 +452,7 @@ def test_rules_on_labels_must_be_the_same_for_a_batch() -> None:
         (lambda: chain(torch.zeros(1, 3, 2), [4]), r"lengths\[0\]: got 4, expected 0 to 3"),
         (lambda: chain(torch.zeros(1, 3, 2), [1.0]), "lengths: got 'dtype float64'"),
         (lambda: chain(torch.zeros(1, 3, 2), starts=1), "starts: this layer takes no"),
-        (lambda: chain(torch.full((1, 3, 2), torch.nan)), "scores of sequence 0: holds NaN"),
+        (lambda: chain(torch.full((1, 3, 2), torch.nan)), "scores of sequence 0: got NaN"),
         (lambda: loss([[(0, 1, 0)]]), r"segments\[0\]: got 'an end at 1', expected one at 3"),
         (lambda: loss([[(0, 3, 2)]]), r"segments\[0\]: got \(0, 3, 2\), expected a label below 2"),
         (lambda: loss([[(0, 1, 0), (2, 3, 0)]]), r"segments\[0\]: got \(2, 3, 0\), expected segm"),
@@ -489,7 +489,7 @@ def test_both_paths_refuse_the_same(layer: Any, use_kernels: bool) -> None:
     for value in (math.nan, math.inf, 1e30):
         scores = torch.zeros(shape)
         scores[1, 0] = value
-        with pytest.raises(InvalidInput, match="scores of sequence 1: holds NaN, "):
+        with pytest.raises(InvalidInput, match="scores of sequence 1: got NaN, "):
             made.log_partition(scores)
         made.log_partition(scores.flip(1), [3, 2])  # padding may hold anything
     never = [{}, {"allowed": {0: [0]}, "required": [(0, 1, 1)]}]

@@ -88,6 +88,19 @@ def test_bad_records_and_bad_files(address_model: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "bad.jsonl.jsonl.bad.jsonl").exists()
 
 
+def test_names_that_look_like_places(address_model: Path, tmp_path: Path) -> None:
+    """The line of a bad record is a field of its error, not a part of a text."""
+    rows = [json.dumps({"text": f"{k} High Street York"}) for k in range(40)]
+    path = tmp_path / "a, line 9.jsonl"
+    path.write_text("\n".join([*rows[:3], "{no json", *rows]) + "\n")
+    scale.segment_files(address_model, [path], tmp_path / "out")
+    [kept] = (tmp_path / "out").glob("*.bad.jsonl")
+    bad = json.loads(kept.read_text())
+    assert (bad["line"], bad["record"]) == (4, "{no json")
+    assert bad["remedy"] == "write an object with tokens or text"
+    assert bad["error"].startswith(f"{path}, line 4: ")
+
+
 def test_damaged_files_fail(address_model: Path, tmp_path: Path) -> None:
     """What cannot be read to its end is no part, with however many rows it begins."""
     packed, table = tmp_path / "cut.jsonl.gz", tmp_path / "bad.parquet"

@@ -10,12 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace caesura {
+#include "base/errors.hpp"
 
-// Thrown when a problem exceeds a limit; what() names the limit and a remedy.
-struct TooLarge : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+namespace caesura {
 
 // One rule as an automaton over symbols that starts in state 0.
 struct Rule {

@@ -53,20 +53,20 @@ double least_states(const States::Inputs& in) {
 [[noreturn]] void refuse(const States::Inputs& in, bool labels_alone) {
   const auto Y = static_cast<std::int64_t>(in.order.size());
   if (labels_alone) {
-    throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(Y * Y) +
-                   " transitions, expected " + with_commas(kMostArcs) +
-                   " or fewer; use fewer labels");
+    throw TooLarge("labels", with_commas(Y) + " labels have " + with_commas(Y * Y) + " transitions",
+                   with_commas(kMostArcs) + " or fewer", "use fewer labels");
   }
   const std::string limits = in.rules.limits() == 0
                                  ? ""
                                  : ", with the sets of the " + std::to_string(in.rules.limits()) +
                                        " labels that may occur once,";
   throw TooLarge(
-      (in.learning ? "constraints, patterns" : "constrain, add_pattern") +
-      std::string(": label histories and rules") + limits + " have more than " +
-      with_commas(kMostArcs / Y) + " states that can be reached, expected at most " +
-      with_commas(kMostArcs) + " arcs, " + with_commas(Y) + " for each state; limit fewer labels" +
-      (in.learning ? ", lower order, or raise pattern_min_freq" : " or use shorter patterns"));
+      in.learning ? "constraints, patterns" : "constrain, add_pattern",
+      "label histories and rules" + limits + " have more than " + with_commas(kMostArcs / Y) +
+          " states that can be reached",
+      "at most " + with_commas(kMostArcs) + " arcs, " + with_commas(Y) + " for each state",
+      std::string("limit fewer labels") +
+          (in.learning ? ", lower order, or raise pattern_min_freq" : " or use shorter patterns"));
 }
 
 }  // namespace

@@ -109,10 +109,7 @@ auto ask(Ask ask) {
     const Released release;
     return ask();
   } catch (const InvalidBatch& error) {
-    throw nb::value_error((std::string(error.what()) + " of sequence " +
-                           std::to_string(error.sequence) + kInvalidScore +
-                           "; correct the scores (padding is not read)")
-                              .c_str());
+    throw RefusedScore(error.what(), error.sequence);
   }
 }
 

@@ -47,8 +47,7 @@ void ask(const Problems& problems, int method, int n_threads, Work work,
   }
   for (int i = 0; i < count; ++i) {
     if (invalid[i].empty()) continue;
-    const std::string which = count == 1 ? "" : " of sequence " + std::to_string(i);
-    throw nb::value_error((invalid[i] + which + kInvalidScore).c_str());
+    throw RefusedScore(invalid[i], count == 1 ? std::nullopt : std::make_optional(i));
   }
 }
 

@@ -117,10 +117,8 @@ void bind_learning(nb::module_& m) {
     } catch (const NoAgreement& error) {  // LookupError(index of the sequence)
       PyErr_SetObject(PyExc_LookupError, nb::int_(error.sequence).ptr());
     } catch (const InvalidScore& error) {  // FloatingPointError(index of the sequence)
-      if (error.sequence >= 0)
-        PyErr_SetObject(PyExc_FloatingPointError, nb::int_(error.sequence).ptr());
-      else
-        PyErr_SetString(PyExc_ValueError, (std::string(error.what()) + kInvalidScore).c_str());
+      if (error.sequence < 0) throw RefusedScore(error.what());
+      PyErr_SetObject(PyExc_FloatingPointError, nb::int_(error.sequence).ptr());
     }
   });
   nb::class_<Gold>(m, "Gold", "The labels of a corpus.")

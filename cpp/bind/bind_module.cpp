@@ -1,8 +1,12 @@
 // The module that Python imports: shared setup, then each part.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
 #include "bind/bindings.hpp"
 #include "infer/kernels.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 using namespace caesura;
 
 NB_MODULE(_kernels, m) {
@@ -11,7 +15,15 @@ NB_MODULE(_kernels, m) {
     try {
       std::rethrow_exception(thrown);
     } catch (const TooLarge& error) {
-      PyErr_SetString(nb::module_::import_("caesura.errors").attr("TooLarge").ptr(), error.what());
+      const nb::object kind = nb::module_::import_("caesura.errors").attr("TooLarge");
+      const nb::object expected = error.expected.empty() ? nb::none() : nb::cast(error.expected);
+      PyErr_SetObject(kind.ptr(), kind(error.problem, "place"_a = error.place,
+                                       "expected"_a = expected, "remedy"_a = error.remedy)
+                                      .ptr());
+    } catch (const RefusedScore& error) {
+      const nb::object made =
+          nb::module_::import_("caesura.checks").attr("refused_score")(error.array, error.sequence);
+      PyErr_SetObject(made.type().ptr(), made.ptr());
     }
   });
   m.doc() = "Compiled kernels; use them through caesura's functions.";

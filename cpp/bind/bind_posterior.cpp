@@ -88,7 +88,7 @@ void caesura::bind_posterior(nb::module_& m) {
             try {
               self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
             } catch (const InvalidScore& error) {
-              throw std::invalid_argument(std::string(error.what()) + kInvalidScore);
+              throw RefusedScore(error.what());
             }
           },
           "problem"_a, "method"_a)

@@ -197,7 +197,7 @@ void caesura::bind_problem(nb::module_& m) {
           [](const OwnedProblem& self,
              nb::typed<nb::list, nb::typed<nb::tuple, int, int, int>> segments) {
             const std::string invalid = self.problem->invalid_score();
-            if (!invalid.empty()) throw nb::value_error((invalid + kInvalidScore).c_str());
+            if (!invalid.empty()) throw RefusedScore(invalid);
             return self.problem->score(segments_from(self, segments));
           },
           "segments"_a)

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,10 +69,15 @@ struct OwnedProblem {
 // Returns the segments of a complete segmentation, after checks.
 std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nanobind::list given);
 
-// The end of an error message, after the place of an invalid score.
-inline constexpr const char* kInvalidScore =
-    ": holds NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, where sums "
-    "are exact enough for probabilities, or -inf to forbid";
+// Thrown for an array with a score that is NaN, +inf or too large; becomes the error that
+// caesura.checks.refused_score returns.
+struct RefusedScore : std::invalid_argument {
+  std::string array;
+  std::optional<int> sequence;  // of several
+
+  explicit RefusedScore(std::string array_, std::optional<int> sequence_ = std::nullopt)
+      : std::invalid_argument(array_), array(std::move(array_)), sequence(sequence_) {}
+};
 
 using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
 // For labels that are tags: RuleSet::symbol and RuleSet::joined.

@@ -1,7 +1,8 @@
 #include "encode/attributes.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "base/errors.hpp"
 
 namespace caesura {
 
@@ -109,7 +110,7 @@ void Attributes::find_entries(int family, const std::int32_t* values, int count,
 std::uint32_t Attributes::add_entry(int family, const std::int32_t* values, std::uint64_t hash) {
   const Family& own = families_[family];
   if (blocks_.size() + own.parts.size() + own.n_members >= kNoEntry)
-    throw std::length_error("attributes");
+    throw TooLarge("X", "its attributes need more than 16 GiB", "use fewer features or sequences");
   if (2 * ++n_entries_ > slots_.size()) grow_slots();
   const auto entry = static_cast<std::uint32_t>(blocks_.size());
   blocks_.push_back(family);

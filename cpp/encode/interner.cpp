@@ -1,7 +1,8 @@
 #include "encode/interner.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "base/errors.hpp"
 
 namespace caesura {
 
@@ -77,7 +78,8 @@ std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
   if (known != kMissing) return known;
   constexpr std::size_t kLine = 16;  // words of a cache line; shorter strings do not straddle two
   const std::size_t words = 2 + (text.size() + 3) / 4;
-  if (blocks_.size() + words + kLine >= kNowhere) throw std::length_error("strings");
+  if (blocks_.size() + words + kLine >= kNowhere)
+    throw TooLarge("X", "its strings need more than 16 GiB", "use fewer features or sequences");
   if (4 * static_cast<std::size_t>(size() + 1) > 3 * kSlots * groups_.size()) grow();
   const std::int32_t id = size();
   const std::size_t used = blocks_.size() % kLine;

@@ -104,13 +104,15 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
     all->prepare(method);
     return solve(*all);
   }
-  throw TooLarge("constrain: " + std::to_string(rules.limits()) +
-                 " labels are limited to one occurrence, the search for the best segmentations "
-                 "passed its limit of " +
-                 std::to_string(most.most_entries) +
-                 " partial answers, and the sets of labels that can have occurred are too many to "
-                 "track; limit at most " +
-                 std::to_string(kMostTracked) + " labels, or bound the segments with max_length");
+  throw TooLarge(
+      "constrain",
+      std::to_string(rules.limits()) +
+          " labels are limited to one occurrence, the search for the best segmentations passed its "
+          "limit of " +
+          std::to_string(most.most_entries) +
+          " partial answers, and the sets of labels that can have occurred are too many to track",
+      "limit at most " + std::to_string(kMostTracked) +
+          " labels, or bound the segments with max_length");
 }
 
 // Rejection sampling, in rounds.  With A the segmentations that the tracked limits allow, and B
@@ -161,11 +163,11 @@ std::vector<Answer> samples_within_limits(const Problem& problem, Method method,
     work.clear();
     return plain_samples(*all, method, work, n, seed);
   }
-  throw TooLarge("sample: kept only " + std::to_string(kept.size()) + " of " + std::to_string(n) +
-                 " segmentations in " + std::to_string(round) +
-                 " rounds, and the sets of labels that can have occurred are too many to track; "
-                 "limit at most " +
-                 std::to_string(kMostTracked) + " labels to one occurrence");
+  throw TooLarge("sample",
+                 "kept only " + std::to_string(kept.size()) + " of " + std::to_string(n) +
+                     " segmentations in " + std::to_string(round) +
+                     " rounds, and the sets of labels that can have occurred are too many to track",
+                 "limit at most " + std::to_string(kMostTracked) + " labels to one occurrence");
 }
 
 }  // namespace caesura

@@ -193,9 +193,10 @@ std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skippe
         if (totals[i] > 0.0) found.push_back({{start, e, y}, std::min(totals[i], 1.0)});
       }
       if (static_cast<std::int64_t>(found.size()) > most) {
-        throw TooLarge("p: more than " + std::to_string(most) + " segments of " +
-                       std::to_string(g_.T) + " tokens have probabilities that count; set " +
-                       "max_length");
+        throw TooLarge("p",
+                       "more than " + std::to_string(most) + " segments of " +
+                           std::to_string(g_.T) + " tokens have probabilities that count",
+                       "set max_length");
       }
     }
   }

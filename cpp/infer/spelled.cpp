@@ -270,12 +270,14 @@ class SpelledSearch {
     if (terms_ <= most_.most_terms && parts <= most_.most_parts + answers) return;
     const bool slow = terms_ > most_.most_terms;
     throw TooLarge(
-        "n: the search for the " + std::to_string(n_) + " best segmentations of " +
-        std::to_string(g_.T) + " tokens passed its limit of " +
-        (slow ? std::to_string(most_.most_terms) + " summed arcs between tags"
-              : std::to_string(most_.most_parts + answers) + " partial segmentations") +
-        ", since each segmentation is spelled by several tag sequences and very many are nearly as "
-        "probable as the best; ask for fewer, or pass forbid_invalid='predict'");
+        "n",
+        "the search for the " + std::to_string(n_) + " best segmentations of " +
+            std::to_string(g_.T) + " tokens passed its limit of " +
+            (slow ? std::to_string(most_.most_terms) + " summed arcs between tags"
+                  : std::to_string(most_.most_parts + answers) + " partial segmentations") +
+            ", since each segmentation is spelled by several tag sequences and very many are "
+            "nearly as probable as the best",
+        "ask for fewer, or pass forbid_invalid='predict'");
   }
 
   // The segments of a complete part, from the symbols of its tokens, the last first.  An odd symbol
@@ -415,10 +417,11 @@ std::vector<Answer> n_best_spelled(const Problem& problem, Method method, Worksp
     }
   };
   if (!relax_limits(problem, method, std::min(in.rules.limits(), kMostTracked), true, solve)) {
-    throw TooLarge("constrain: the best segmentations break more than " +
-                   std::to_string(kMostTracked) +
-                   " limits to one occurrence, and the sets of labels that can have occurred are "
-                   "too many to track; limit fewer labels");
+    throw TooLarge("constrain",
+                   "the best segmentations break more than " + std::to_string(kMostTracked) +
+                       " limits to one occurrence, and the sets of labels that can have occurred "
+                       "are too many to track",
+                   "limit fewer labels");
   }
   return answers;
 }

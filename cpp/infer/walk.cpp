@@ -263,10 +263,11 @@ std::size_t tables_size(const Lattice& g) {
   constexpr std::size_t kMost = 1'000'000'000;  // 8 GB
   const std::size_t size = table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
   if (size > kMost) {
-    throw TooLarge("p: the rows of a sweep over " + std::to_string(g.T) + " tokens and " +
-                   std::to_string(g.Q) +
-                   " states of labels and rules would take more than 8 GB; limit fewer labels to "
-                   "one occurrence, or use shorter patterns or sequences");
+    throw TooLarge("p",
+                   "the rows of a sweep over " + std::to_string(g.T) + " tokens and " +
+                       std::to_string(g.Q) +
+                       " states of labels and rules would take more than 8 GB",
+                   "limit fewer labels to one occurrence, or use shorter patterns or sequences");
   }
   return size;
 }

@@ -407,10 +407,12 @@ void within_limits(const Problem& problem, Method method, Workspace& work, const
   };
   if (relax_limits(problem, method, most, asked.size() == 1, solve)) return;
   if (asked.size() == 1) {
-    throw TooLarge("constrain: the best segmentation without a segment breaks more than " +
-                   std::to_string(kMostTracked) +
-                   " limits to one occurrence, and the sets of labels that can have occurred are "
-                   "too many to track; limit fewer labels");
+    throw TooLarge("constrain",
+                   "the best segmentation without a segment breaks more than " +
+                       std::to_string(kMostTracked) +
+                       " limits to one occurrence, and the sets of labels that can have occurred "
+                       "are too many to track",
+                   "limit fewer labels");
   }
   for (const int i : left) within_limits(problem, method, work, reading, path, segments, {i}, out);
 }

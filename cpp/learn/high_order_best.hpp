@@ -32,10 +32,11 @@ class BestHistory {
         spans(length, sites, n_sites, weights.longest, weights.has_open, work),
         ring(spans.ring()) {
     if (!h.fits(T + 1)) {
-      throw TooLarge("constraints, patterns: the rows of a sweep over " + std::to_string(T) +
-                     " tokens and " + std::to_string(h.Q) +
-                     " states of labels and rules would take more than 8 GB; limit fewer labels "
-                     "to one occurrence, or use fewer patterns or shorter sequences");
+      throw TooLarge(
+          "constraints, patterns",
+          "the rows of a sweep over " + std::to_string(T) + " tokens and " + std::to_string(h.Q) +
+              " states of labels and rules would take more than 8 GB",
+          "limit fewer labels to one occurrence, or use fewer patterns or shorter sequences");
     }
     const std::size_t size = static_cast<std::size_t>(T + 1) * n;
     for (real** one : {&hat, &start, &previous}) *one = reals(work, size);

@@ -37,7 +37,11 @@ void Parameters::make_histories() {
   const int width = trainer<double>().width;
   auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, width);
   constexpr int kMostHistories = 65000;  // an evaluation with more takes minutes
-  if (made->Q > kMostHistories) throw std::length_error("patterns");
+  if (made->Q > kMostHistories) {
+    throw TooLarge("patterns", "got more than 65,000 different label histories", "fewer",
+                   "lower order or that of history features, or raise pattern_min_freq or "
+                   "min_freq");
+  }
   l.row_patterns.clear();
   for (const std::int32_t target : pairs_.label) {
     if (target >= l.Y) l.row_patterns.push_back(target - l.Y);

@@ -64,10 +64,11 @@ struct Doubled {
     for (int y = 0; y < Y; ++y) targets.push_back({y, Y + y});
     for (const std::vector<std::int32_t>& history : from.histories) {
       if (history.size() > kLongest) {
-        throw TooLarge("loss='segments': a pattern of " + std::to_string(history.size()) +
-                       " tags has 2^" + std::to_string(history.size()) +
-                       " states, expected at most " + std::to_string(kLongest) +
-                       " tags; shorten the pattern, or use loss='hamming'");
+        throw TooLarge("loss",
+                       "with 'segments', a pattern of " + std::to_string(history.size()) +
+                           " tags has 2^" + std::to_string(history.size()) + " states",
+                       "at most " + std::to_string(kLongest) + " tags",
+                       "shorten the pattern, or use loss='hamming'");
       }
       targets.emplace_back();
       for (std::uint32_t bits = 0; bits < 1u << history.size(); ++bits) {

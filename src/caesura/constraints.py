@@ -63,8 +63,10 @@ class Constraints:
             whole(argument, position, 0)
             if not 0 < position < self.length:
                 raise InvalidInput(
-                    f"{argument}: got boundary {position}, expected an inner one, "
-                    f"1 to {self.length - 1}"
+                    place=argument,
+                    got=f"boundary {position}",
+                    expected=f"an inner one, 1 to {self.length - 1}",
+                    remedy="leave it out",
                 )
             self.boundary[position] |= mark
 

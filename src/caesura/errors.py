@@ -10,15 +10,18 @@
           +-- TooLarge            the exact answer would cost too much (also a ValueError)
           +-- MissingPackage      an optional package is not installed (also an ImportError)
 
-A message names the argument, what came, what was expected and what to do; `message` builds it.
-Errors carry these as fields.  A layer that knows more about an error, such as the file that a
-sequence came from, changes its fields: `CaesuraError.changed`.
+A message names the argument, what came, what was expected and what to do.  Errors carry these as
+fields, from which the message is made; `message` fills in the usual four.  A layer that knows more
+about an error, such as the file that a sequence came from, changes its fields:
+`CaesuraError.changed`.
 """
 
 from __future__ import annotations
 
+import os
 import reprlib
 import sys
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Self
 
@@ -28,6 +31,7 @@ __all__ = [
     "InvalidInput",
     "MissingPackage",
     "NotFitted",
+    "Remedy",
     "TooLarge",
     "counted",
     "message",
@@ -41,7 +45,8 @@ _SHORT.maxstring = _SHORT.maxother = 80
 class _Message(str):
     """A message and the fields that it was built from."""
 
-    fields: dict[str, Any]
+    place: str
+    fields: dict[str, str]
 
 
 class CaesuraError(Exception):
@@ -49,14 +54,22 @@ class CaesuraError(Exception):
 
     Parameters
     ----------
-    text : str
-        What is wrong.  `message` builds one with all fields; of any other text, a first word that
-        ends in a colon is the argument.
+    problem : str
+        What is wrong, in words, where it is not that something else came: ``"has two tags"``.
+        Or what `message` returns, which has all fields.
+    place : str or path
+        The argument as the caller would write it, down to the offending item: ``y[3][2]``; or the
+        file that is wrong as a whole.
+    got, expected, remedy : str, optional
+        What came, what would have been right, and what the caller can do.
+    file, line, unit : optional
+        Where in a file it is.
 
     Attributes
     ----------
     argument : str or None
-        The argument that is wrong, without an index: ``"y"``.
+        The argument that is wrong, without an index: ``"y"``; or the name of a file, if the file
+        as a whole is wrong.
     index : int or None
         The index of the item in the argument: 3 in ``y[3]``.
     part : str
@@ -69,6 +82,12 @@ class CaesuraError(Exception):
         What the caller can do about it.
     problem : str
         The text between the argument and the remedy.
+    file : str or None
+        The file or table that has the argument, as the caller named it.
+    line : int or None
+        The number of the line in the file.
+    unit : str
+        What `line` counts: ``"line"``, or ``"row"``, ``"record"`` or ``"sequence"``.
 
     Examples
     --------
@@ -81,6 +100,11 @@ class CaesuraError(Exception):
     n[2]: got -1, expected at least 1; ask for more
     n | 2 | -1 | at least 1 | ask for more
     --n: got -1, expected at least 1; ask for more
+    >>> error = InvalidInput("has two tags", place="y[3]", remedy="correct them")
+    >>> print(error)
+    y[3]: has two tags; correct them
+    >>> print(error.changed(file="a.jsonl", line=4))
+    a.jsonl, line 4: y[3]: has two tags; correct them
     """
 
     argument: str | None = None
@@ -90,17 +114,37 @@ class CaesuraError(Exception):
     expected: str | None = None
     remedy: str | None = None
     problem: str = ""
+    file: str | None = None
+    line: int | None = None
+    unit: str = "line"
+    _words: str = ""  # the problem without what was expected, if it is not `got`
 
-    def __init__(self, text: str = "") -> None:
-        super().__init__(str(text))
-        place, colon, problem = text.partition(": ")
-        if isinstance(text, _Message):
-            self.__dict__.update(text.fields)
-            place, colon = text.fields["argument"], ":"
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        place: str | os.PathLike[str] = "",
+        got: str | None = None,
+        expected: str | None = None,
+        remedy: str | None = None,
+        file: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        unit: str = "line",
+    ) -> None:
+        if isinstance(problem, _Message):
+            self.__dict__.update(problem.fields)
+            place = problem.place
         else:
-            self.problem = problem if colon and " " not in place else str(text)
-        if colon and " " not in place:
-            self.argument, self.index, self.part = _split(place)
+            self.got, self.expected, self.remedy = got, expected, remedy
+            self._words = str(problem)
+            self.problem = _compared(self._words, got, expected)
+        self.argument, self.index, self.part = _split(os.fspath(place))
+        self.file = None if file is None else os.fspath(file)
+        self.line, self.unit = line, unit
+        super().__init__(self._text())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args), self.__dict__
 
     @property
     def place(self) -> str:
@@ -118,27 +162,95 @@ class CaesuraError(Exception):
         Parameters
         ----------
         **fields
-            `argument`, `index`, `part`, `problem`, `expected` or `remedy`; or `place`, which is the
-            first three together, as in ``y[3][2]``.
+            Attributes; or `place`, which is `argument`, `index` and `part` together, as in
+            ``y[3][2]``.  Where `got` or `expected` change, `problem` follows.
         """
         if "place" in fields:
             names = ("argument", "index", "part")
             fields |= dict(zip(names, _split(fields.pop("place")), strict=True))
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__ | fields)
-        if twin.expected is not None:
-            twin.problem = f"got {twin.got}, expected {twin.expected}"
-        place = f"{twin.place}: " if twin.place else ""
-        remedy = "" if twin.remedy is None else f"; {twin.remedy}"
-        twin.args = (f"{place}{twin.problem}{remedy}",)
+        if fields.keys() & {"got", "expected"} and "problem" not in fields:
+            words = "" if "got" in fields else twin._words
+            twin.problem = _compared(words, twin.got, twin.expected)
+        twin.args = (twin._text(),)
         return twin
 
+    def within(self, place: str | os.PathLike[str], mark: str = ": ") -> Self:
+        """Return the same error with a larger place, and a mark between them, in front.
 
-def _split(place: str) -> tuple[str, int | None, str]:
+        Examples
+        --------
+        >>> print(InvalidInput("has two tags", place="y[3]").within("parts[1]"))
+        parts[1]: y[3]: has two tags
+        """
+        inner, outer = self._where(), os.fspath(place)
+        return self.changed(place=f"{outer}{mark * bool(inner)}{inner}", file=None, line=None)
+
+    def reworded(self, remedies: Mapping[str, str]) -> Self:
+        """Return the same error with the remedy that a dict has for its own or its template.
+
+        Examples
+        --------
+        >>> error = InvalidInput("is empty", place="text", remedy=Remedy("pass n={n}", n="1"))
+        >>> print(error.reworded({"pass n={n}": "pass --n {n}"}))
+        text: is empty; pass --n 1
+        """
+        own = self.remedy if isinstance(self.remedy, Remedy) else Remedy(self.remedy or "")
+        if own.template not in remedies:
+            return self
+        return self.changed(remedy=Remedy(remedies[own.template], **own.values))
+
+    def _where(self) -> str:
+        """Return the place with the file and the line."""
+        if self.file is None:
+            return self.place
+        file = self.file if self.line is None else f"{self.file}, {self.unit} {self.line}"
+        return f"{file}: {self.place}" if self.argument else f"{file}{self.item}"
+
+    def _text(self) -> str:
+        text = ": ".join(part for part in (self._where(), self.problem) if part)
+        return text if self.remedy is None else f"{text}; {self.remedy}"
+
+
+def _compared(words: str, got: str | None, expected: str | None) -> str:
+    """Return what is wrong, or what came, and what was expected as a text."""
+    wrong = words if words or got is None else f"got {got}"
+    wanted = "" if expected is None else f"expected {expected}"
+    return ", ".join(part for part in (wrong, wanted) if part)
+
+
+def _split(place: str) -> tuple[str | None, int | None, str]:
     """Split an argument such as ``y[3][2]`` into its name, its index and the rest."""
-    name, _, inner = place.partition("[")
+    name, bracket, inner = place.partition("[")
     index, _, part = inner.partition("]")
-    return (name, int(index), part) if index.isdecimal() else (place, None, "")
+    number = int(index) if index.isdecimal() else None
+    return name or None, number, bracket + inner if number is None else part
+
+
+def _restored(kind: type[CaesuraError], args: tuple[str, ...]) -> CaesuraError:
+    """Return an unpickled error; its fields are set afterwards."""
+    error = kind.__new__(kind)
+    error.args = args
+    return error
+
+
+class Remedy(str):
+    """A remedy made of a template and values: see `CaesuraError.reworded`.
+
+    Examples
+    --------
+    >>> Remedy("pass separator={shown}", shown="';'")
+    "pass separator=';'"
+    """
+
+    template: str
+    values: dict[str, str]
+
+    def __new__(cls, template: str, **values: str) -> Self:  # noqa: D102 - see the class
+        made = super().__new__(cls, template.format(**values) if values else template)
+        made.template, made.values = template, values
+        return made
 
 
 class InvalidInput(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
@@ -162,21 +274,29 @@ class NotFitted(InvalidInput, AttributeError):  # noqa: N818 - a condition, not 
     True
     """
 
-    def __reduce__(self) -> Any:
-        return not_fitted, (str(self),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored_not_fitted, self.args, self.__dict__
 
 
-def not_fitted(text: str) -> NotFitted:
-    """Return a `NotFitted` that is also scikit-learn's, without importing scikit-learn.
+def not_fitted(problem: str = "", **fields: Any) -> NotFitted:
+    """Return a `NotFitted` with these fields that is also scikit-learn's, without importing it.
 
     Examples
     --------
-    >>> isinstance(not_fitted("CRF: not fitted yet"), NotFitted)
+    >>> isinstance(not_fitted("not fitted yet", place="CRF", remedy="call fit(X, y)"), NotFitted)
     True
     """
+    return _not_fitted_kind()(problem, **fields)
+
+
+def _not_fitted_kind() -> type[NotFitted]:
     module = sys.modules.get("sklearn.exceptions")
     theirs = getattr(module, "NotFittedError", None)
-    return NotFitted(text) if theirs is None else _both(theirs)(text)
+    return NotFitted if theirs is None else _both(theirs)
+
+
+def _restored_not_fitted(*args: str) -> CaesuraError:
+    return _restored(_not_fitted_kind(), args)
 
 
 @cache
@@ -223,9 +343,12 @@ class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, no
     caesura.neural needs torch, which is not installed; run pip install 'caesura[neural]'
     """
 
+    name: str | None = None  # in the fields, which `changed` copies; ImportError keeps it apart
+
     def __init__(self, package: str, extra: str, user: str) -> None:
         super().__init__(
-            f"{user} needs {package}, which is not installed; run pip install 'caesura[{extra}]'"
+            f"{user} needs {package}, which is not installed",
+            remedy=f"run pip install 'caesura[{extra}]'",
         )
         self.name = package
 
@@ -266,12 +389,8 @@ def message(argument: str, came: object, expected: str, remedy: str) -> str:
     'n: got -1, expected a number of paths, 1 or more; ask for at least one'
     """
     got = _SHORT.repr(came)
-    text = _Message(f"{argument}: got {got}, expected {expected}; {remedy}")
-    text.fields = {
-        "argument": argument,
-        "got": got,
-        "expected": expected,
-        "remedy": remedy,
-        "problem": f"got {got}, expected {expected}",
-    }
+    problem = _compared("", got, expected)
+    text = _Message(f"{argument}: {problem}; {remedy}")
+    text.place = argument
+    text.fields = {"got": got, "expected": expected, "remedy": remedy, "problem": problem}
     return text

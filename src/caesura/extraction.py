@@ -354,8 +354,10 @@ def source(document: Document, name: str = "x") -> tuple[str, Sequence[tuple[int
         return document.text, document.offsets
     if has_no_words(document):
         raise InvalidInput(
-            f"{name}: got attributes or numbers without words, expected a text, tokens or a "
-            "Document with them; for segments of numbers, call predict_confident"
+            place=name,
+            got="attributes or numbers without words",
+            expected="a text, tokens or a Document with them",
+            remedy="for segments of numbers, call predict_confident",
         )
     spans, reached = [], 0
     for token in document.tokens:
@@ -390,8 +392,9 @@ def record_of(
             value = normalisers[label](whole)
         except Exception as error:
             raise InvalidInput(
-                f"normalisers[{label!r}]: raised {type(error).__name__} for {whole!r}: {error}; "
-                "correct the function"
+                f"raised {type(error).__name__} for {whole!r}: {error}",
+                place=f"normalisers[{label!r}]",
+                remedy="correct the function",
             ) from error
         fields.append((label, Value(whole, start, end, chance, value)))
     return Record(text, fields, labels, probability, document.carried)

@@ -76,10 +76,19 @@ def write(
             envelope | {"header": dict(header)}, separators=(",", ":"), allow_nan=False
         )
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"header: got what JSON cannot hold: {error}") from None
+        raise InvalidInput(
+            place="header",
+            got=f"what JSON cannot hold: {error}",
+            remedy="convert it to numbers, strings, lists and dicts",
+        ) from None
     if len(text) > _MOST_HEADER:
         expected = f"at most {_MOST_HEADER}; put long lists into an array with pack"
-        raise InvalidInput(f"header: got {len(text)} characters, expected {expected}")
+        raise InvalidInput(
+            place="header",
+            got=f"{len(text)} characters",
+            expected=expected,
+            remedy="store less in it",
+        )
     from safetensors import numpy as safetensors  # takes 20 ms to import
 
     content = memoryview(safetensors.save(_storable(arrays), {_KEY: text}))
@@ -97,7 +106,12 @@ def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
         given = np.asarray(array)
         if given.dtype.name not in _TYPES:
             expected = "whole numbers, floats or bools"
-            raise InvalidInput(f"arrays[{name!r}]: got type {given.dtype}, expected {expected}")
+            raise InvalidInput(
+                place=f"arrays[{name!r}]",
+                got=f"type {given.dtype}",
+                expected=expected,
+                remedy="convert the array",
+            )
         if not isinstance(name, str) or name == "__metadata__":
             raise InvalidInput(message("arrays", name, "another name", "rename the array"))
         stored[name] = np.asarray(given, given.dtype.newbyteorder("<"), order="C")
@@ -152,21 +166,35 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
         refuse_devices(path)
         content = Path(path).read_bytes()
     if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
-        raise InvalidInput(f"{name}: got another kind of file, expected one that Caesura wrote")
+        raise InvalidInput(
+            place=name,
+            got="another kind of file",
+            expected="one that Caesura wrote",
+            remedy="check the path",
+        )
     if len(content) < _length(content):
         raise InvalidInput(
-            f"{name}: got a file that is cut off after {len(content)} bytes, expected a whole one; "
-            "copy or save it again"
+            place=name,
+            got=f"a file that is cut off after {len(content)} bytes",
+            expected="a whole one",
+            remedy="copy or save it again",
         )
     envelope, arrays = _unpacked(content) or _damaged(name)
     if envelope["version"] > VERSION:
         raise InvalidInput(
-            f"{name}: got version {envelope['version']} of the format, expected {VERSION} or "
-            "earlier; a later Caesura wrote it: update this one"
+            place=name,
+            got=f"version {envelope['version']} of the format",
+            expected=f"{VERSION} or earlier",
+            remedy="a later Caesura wrote it: update this one",
         )
     if envelope["kind"] != kind:
         expected = f"{kind!r}; use what reads that kind"
-        raise InvalidInput(f"{name}: got a file of kind {envelope['kind']!r}, expected {expected}")
+        raise InvalidInput(
+            place=name,
+            got=f"a file of kind {envelope['kind']!r}",
+            expected=expected,
+            remedy="check the path",
+        )
     return envelope["header"], arrays
 
 
@@ -180,7 +208,10 @@ def refuse_devices(path: Name) -> None:
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise InvalidInput(
-            f"{path}: got a pipe or a device, expected a file; copy what it gives to a file"
+            place=path,
+            got="a pipe or a device",
+            expected="a file",
+            remedy="copy what it gives to a file",
         )
 
 
@@ -217,8 +248,10 @@ def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
 
 def _damaged(name: str) -> Any:
     raise InvalidInput(
-        f"{name}: got a damaged file, whose checksum is wrong, expected it as it was written; "
-        "copy or save it again"
+        place=name,
+        got="a damaged file, whose checksum is wrong",
+        expected="it as it was written",
+        remedy="copy or save it again",
     )
 
 
@@ -236,7 +269,11 @@ def pack(value: object) -> npt.NDArray[np.uint8]:
     try:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"value: got what JSON cannot hold: {error}") from None
+        raise InvalidInput(
+            place="value",
+            got=f"what JSON cannot hold: {error}",
+            remedy="convert it to numbers, strings, lists and dicts",
+        ) from None
     return np.frombuffer(text.encode(), np.uint8)
 
 

@@ -41,20 +41,25 @@ def load_many(
     """Load the files of a pattern; raise if some of them failed."""
     if pattern == "-":
         raise InvalidInput(
-            "--executor: got the standard input, expected files; name the files, or leave out "
-            "--executor"
+            place="--executor",
+            got="the standard input",
+            expected="files",
+            remedy="name the files, or leave out --executor",
         )
     paths = inputs_of(pattern)
     if arguments.get("source_name") is not None and len(paths) > 1:
         raise InvalidInput(
-            f"--source-name: got {len(paths):,} files, expected one; leave out --source-name; each "
-            "file is then stored under its path"
+            place="--source-name",
+            got=f"{len(paths):,} files",
+            expected="one",
+            remedy="leave out --source-name; each file is then stored under its path",
         )
     into = arguments["into"]
     if loading.parts_folder is None and "://" in into:
         raise InvalidInput(
-            f"--into: {into} is a URL, so there is no default folder for the parts; pass "
-            "--parts-folder with a folder that all workers can reach"
+            f"{into} is a URL, so there is no default folder for the parts",
+            place="--into",
+            remedy="pass --parts-folder with a folder that all workers can reach",
         )
     from caesura.scale import load_files
 

@@ -47,8 +47,10 @@ def segment_many(
     if pattern == "-" or folder == "-":
         came = "the standard input" if pattern == "-" else "no output"
         raise InvalidInput(
-            f"--executor: got {came}, expected input files and an output folder, for example: "
-            "caesura segment MODEL 'new/*.txt' -o segmented --executor 2"
+            place="--executor",
+            got=came,
+            expected="input files and an output folder",
+            remedy="for example: caesura segment MODEL 'new/*.txt' -o segmented --executor 2",
         )
     file, paths = model_file(model), inputs_of(pattern)
     _check_folder(folder, paths)
@@ -101,12 +103,17 @@ def _check_folder(folder: str, paths: list[str]) -> None:
     """Raise if the output folder is not writable or contains input files."""
     if os.path.isfile(folder):
         raise InvalidInput(
-            f"--output: got the file {folder}, expected a folder for --executor; name a folder"
+            place="--output",
+            got=f"the file {folder}",
+            expected="a folder for --executor",
+            remedy="name a folder",
         )
     if _place(folder) in {_place(os.path.dirname(path) or ".") for path in paths}:
         raise InvalidInput(
-            f"--output: got {folder}, which contains the input files, expected another folder for "
-            "the output; name a new folder"
+            place="--output",
+            got=f"{folder}, which contains the input files",
+            expected="another folder for the output",
+            remedy="name a new folder",
         )
 
 
@@ -164,10 +171,14 @@ def put_aside(count: int, place: str, good: int) -> None:
     """Warn about quarantined records and show the first; raise if nothing else was read."""
     from caesura.scale.places import read_text
 
-    first = json_of(read_text(place).partition("\n")[0])["error"].replace(NAME_TEXT, TEXT_OPTION)
-    said = f"{counted(count, 'record')} cannot be read or segmented, for example {first}"
+    first = json_of(read_text(place).partition("\n")[0])
+    error = first["error"]
+    if first.get("remedy") == NAME_TEXT:
+        error = error.removesuffix(NAME_TEXT) + TEXT_OPTION
+    said = f"{counted(count, 'record')} cannot be read or segmented, for example {error}"
     if not good:
-        raise CaesuraError(f"{said}; no other records were found; all errors are in {place}")
+        remedy = f"no other records were found; all errors are in {place}"
+        raise CaesuraError(said, remedy=remedy)
     warn(f"{said}; they are in {os.path.dirname(place)}/*{BAD}")
 
 
@@ -176,6 +187,6 @@ def failures(problems: list[tuple[str, str]], count: int, noun: str) -> CaesuraE
     texts = [why if why.startswith(name) else f"{name}: {why}" for name, why in problems[:SHOWN]]
     more = "; ..." if len(problems) > SHOWN else ""
     return CaesuraError(
-        f"{len(problems):,} of {counted(count, noun)} failed: {'; '.join(texts)}{more}; correct "
-        f"them, and run the same command again: finished {noun}s are kept"
+        f"{len(problems):,} of {counted(count, noun)} failed: {'; '.join(texts)}{more}",
+        remedy=f"correct them, and run the same command again: finished {noun}s are kept",
     )

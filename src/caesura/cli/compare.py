@@ -51,8 +51,10 @@ def compare(
     if is_model(gold):
         order = " ".join(sorted((gold, a, b), key=is_model))
         raise InvalidInput(
-            f"GOLD: got the model {gold}, expected labelled sequences, which come first; try "
-            f"caesura compare {order}"
+            place="GOLD",
+            got=f"the model {gold}",
+            expected="labelled sequences, which come first",
+            remedy=f"try caesura compare {order}",
         )
     systems = [System(path, trust=trust) for path in (a, b)]
     documents = gold_of(gold, reading, *systems)

@@ -43,10 +43,11 @@ class Rules:
             text = path.read_text(encoding="utf-8")
             rules = tomllib.loads(text) if suffix == ".toml" else json.loads(text)
         except ValueError as error:  # invalid TOML, JSON or UTF-8
+            form = "TOML" if suffix == ".toml" else "JSON"
             raise InvalidInput(
-                f"{path}: not {'TOML' if suffix == '.toml' else 'JSON'}: {error}"
+                f"not {form}: {error}", place=path, remedy="correct the file"
             ) from None
-        self._all = _checked(rules, str(path))
+        self._all = _checked(rules, path)
 
     def take(self, count: int) -> Any:
         """Return the constraints of the next sequences: one dict for all, or one for each."""
@@ -55,22 +56,29 @@ class Rules:
         lines = list(itertools.islice(self._lines, count))
         if len(lines) < count:
             raise InvalidInput(
-                f"{self.path}: got fewer lines than there are sequences, expected one for each; "
-                "write {} for a sequence without constraints"
+                place=self.path,
+                got="fewer lines than there are sequences",
+                expected="one for each",
+                remedy="write {} for a sequence without constraints",
             )
         found = []
         for number, line in lines:
             try:
-                found.append(_checked(json.loads(line), f"{self.path}, line {number}"))
+                found.append(_checked(json.loads(line), self.path, number))
             except json.JSONDecodeError as error:
-                raise InvalidInput(f"{self.path}, line {number}: not JSON: {error.msg}") from None
+                raise InvalidInput(
+                    f"not JSON: {error.msg}", file=self.path, line=number, remedy="correct the line"
+                ) from None
         return found
 
     def end(self) -> None:
         """Raise if constraints are left over."""
         if next(self._lines, None) is not None:
             raise InvalidInput(
-                f"{self.path}: got more lines than there are sequences, expected one for each"
+                place=self.path,
+                got="more lines than there are sequences",
+                expected="one for each",
+                remedy="remove the last lines",
             )
 
 
@@ -90,39 +98,56 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
-                raise InvalidInput(f"{path}, line {number}: not UTF-8: {error.reason}") from None
+                raise InvalidInput(
+                    f"not UTF-8: {error.reason}", file=path, line=number, remedy="convert the file"
+                ) from None
             if text.strip():
                 yield number, text
 
 
-def _checked(rules: Any, place: str) -> dict[str, Any]:
+def _checked(rules: Any, path: Path, line: int | None = None) -> dict[str, Any]:
     """Return constraints with integer token keys, which JSON stores as strings."""
     if not isinstance(rules, dict):
         raise InvalidInput(
-            f'{place}: got {rules!r:.60}, expected an object, as {{"at_most_once": ["year"]}}'
+            file=path,
+            line=line,
+            got=f"{rules!r:.60}",
+            expected='an object, as {"at_most_once": ["year"]}',
+            remedy="write the rules as keys of one object",
         )
     for key in rules:
         if key not in KNOWN:
-            raise InvalidInput(f"{place}: got the rule {key!r}, expected one of {', '.join(KNOWN)}")
+            raise InvalidInput(
+                file=path,
+                line=line,
+                got=f"the rule {key!r}",
+                expected=f"one of {', '.join(KNOWN)}",
+                remedy="correct the name of the rule",
+            )
     found = dict(rules)
     for key in ("required", "forbidden"):
         if key in found:
-            found[key] = _segments(found[key], f"{place}: {key}")
+            try:
+                found[key] = [(int(start), int(end), str(y)) for start, end, y in found[key]]
+            except (TypeError, ValueError):
+                raise InvalidInput(
+                    file=path,
+                    line=line,
+                    place=key,
+                    got=f"{found[key]!r:.60}",
+                    expected='segments by tokens, as [[0, 2, "author"]]',
+                    remedy="write the start, the end and the label of each",
+                ) from None
     if "allowed" in found:
         try:
             found["allowed"] = {int(token): y for token, y in found["allowed"].items()}
         except (AttributeError, ValueError):
             raise InvalidInput(
-                f"{place}: allowed: got {found['allowed']!r:.60}, expected labels for "
-                'the numbers of tokens, as {"0": ["author"]}'
+                file=path,
+                line=line,
+                place="allowed",
+                got=f"{found['allowed']!r:.60}",
+                expected='labels for the numbers of tokens, as {"0": ["author"]}',
+                remedy="write a list of labels for each token",
             ) from None
     return found
-
-
-def _segments(given: Any, place: str) -> list[tuple[int, int, str]]:
-    try:
-        return [(int(start), int(end), str(label)) for start, end, label in given]
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f'{place}: got {given!r:.60}, expected segments by tokens, as [[0, 2, "author"]]'
-        ) from None

@@ -114,7 +114,7 @@ def _folder(output: Path) -> None:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InvalidInput(f"{output}: {reason}; give a folder that can be made") from None
+        raise InvalidInput(reason, place=output, remedy="give a folder that can be made") from None
 
 
 def _write(outcome: Outcome, output: Path) -> None:

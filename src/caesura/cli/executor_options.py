@@ -129,17 +129,24 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
     """Raise if the model or the data does not support training in parts."""
     if not hasattr(model, "fit_parts"):
         raise InvalidInput(
-            f"--executor: got a {model.kind} model, expected chain or semi; pass --model chain or "
-            "semi, or leave out --executor"
+            place="--executor",
+            got=f"a {model.kind} model",
+            expected="chain or semi",
+            remedy="pass --model chain or semi, or leave out --executor",
         )
     if also or "-" in train:
         came = "--also" if also else "the standard input"
         raise InvalidInput(
-            f"--executor: got {came}, expected only files as TRAIN; leave out {came} or --executor"
+            place="--executor",
+            got=came,
+            expected="only files as TRAIN",
+            remedy=f"leave out {came} or --executor",
         )
     if getattr(model, "stream", False):
         raise InvalidInput(
-            "--executor: cannot be combined with --stream; leave out one of the two options"
+            "cannot be combined with --stream",
+            place="--executor",
+            remedy="leave out one of the two options",
         )
 
 
@@ -200,8 +207,9 @@ def _dask(address: str | None) -> Iterator[Any]:
         client = distributed.Client(address, timeout=CONNECT)
     except (OSError, TimeoutError, ValueError) as error:
         raise CaesuraError(
-            f"--scheduler: {address} does not answer within {CONNECT} s ({error}); start it with "
-            "dask scheduler, or correct the address"
+            f"{address} does not answer within {CONNECT} s ({error})",
+            place="--scheduler",
+            remedy="start it with dask scheduler, or correct the address",
         ) from None
     with client:
         yield client

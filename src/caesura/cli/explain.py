@@ -12,9 +12,10 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.gold_and_predicted import confident
 from caesura.cli.model_files import ModelFile, Trust, load_model
+from caesura.cli.naming import naming
 from caesura.cli.output import Json, emit, note, say, table, warn
 from caesura.cli.prediction_output import as_written, field_text
-from caesura.cli.reading import Reading, naming, read_all
+from caesura.cli.reading import Reading, read_all
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
@@ -82,15 +83,24 @@ def explain(
     elif tokeniser is None:
         document = _of_columns(text, columns)
     else:
-        raise InvalidInput("--columns: got --tokeniser as well, expected one; leave one out")
+        raise InvalidInput(
+            place="--columns", got="--tokeniser as well", expected="one", remedy="leave one out"
+        )
     if not document.tokens:
-        raise InvalidInput("TEXT: got no words, expected a text to segment")
+        raise InvalidInput(
+            place="TEXT",
+            got="no words",
+            expected="a text to segment",
+            remedy="write a text, or - for the standard input",
+        )
     if label is not None and label not in loaded.labels_:
         known = ", ".join(loaded.labels_)
-        raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
+        raise InvalidInput(message("--label", label, f"one of {known}", "pass one of them"))
     if segment is not None:
         if label is not None:
-            raise InvalidInput("--segment: got --label as well, expected one; leave one out")
+            raise InvalidInput(
+                place="--segment", got="--label as well", expected="one", remedy="leave one out"
+            )
         _explain_one(loaded, document, _segment_of(segment), reasons, json)
         return
     with naming("TEXT"):
@@ -123,7 +133,8 @@ def _of_columns(text: str, columns: str) -> Document:
         try:
             found = read_all(path, Reading(format="conll", columns=columns))
         except CaesuraError as error:
-            raise InvalidInput(str(error).replace(str(path), "TEXT")) from None
+            fields = {"file": "TEXT"} if error.file else {"place": "TEXT"}
+            raise error.changed(**fields) from None
     if len(found) > 1:
         came = f"{len(found)} sequences"
         raise InvalidInput(message("TEXT", came, "one", "leave out the blank lines and the others"))
@@ -145,7 +156,9 @@ def _explain_one(
 ) -> None:
     """Print why a segment is predicted or not."""
     if model.kind == "neural":
-        raise InvalidInput("--segment: got a neural model, expected another; leave it out")
+        raise InvalidInput(
+            place="--segment", got="a neural model", expected="another", remedy="leave it out"
+        )
     try:
         [why] = model.explain(document, segment=segment)
     except CaesuraError as error:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from caesura.cli.model_files import is_model, load_model
+from caesura.cli.naming import naming
 from caesura.cli.output import warn
 from caesura.cli.progress import Ticker, listed
-from caesura.cli.reading import Reading, conlleval_options, labelled, naming, read, report_notes
+from caesura.cli.reading import Reading, conlleval_options, labelled, read, report_notes
 from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.scoring import same_number, same_tokens
 from caesura.cli.trained_columns import as_trained
@@ -47,8 +48,10 @@ def side_by_side(path: str, reading: Reading) -> SideBySide:
     form = reading.format or detect(path)
     if form not in ("conll", "text"):
         raise InvalidInput(
-            f"{path}: got one file, which is {form}, expected two, or columns with gold and "
-            "predicted tags side by side; give the predictions as a second file"
+            place=path,
+            got=f"one file, which is {form}",
+            expected="two, or columns with gold and predicted tags side by side",
+            remedy="give the predictions as a second file",
         )
     on_error: OnError = "skip" if reading.skip_errors else "raise"
     found = read_conlleval(path, **conlleval_options(path, reading), on_error=on_error)
@@ -88,7 +91,9 @@ def _placed(path: str, reading: Reading, tokeniser: Any = None, gold: bool = Fal
 def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
     """Return the labelled sequences of a file, tokenised as all compared models do."""
     if is_model(path):
-        raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
+        raise InvalidInput(
+            place=path, got="a model", expected="labelled sequences", remedy="give a corpus"
+        )
     models = [system for system in systems if system.model is not None]
     first: Any = models[0].model.tokeniser_ if models else None
     if models:
@@ -100,9 +105,11 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
             again = None if path == "-" else read(path, reading, tokeniser=cutter)
             if _cut_otherwise(gold.documents, again):
                 raise InvalidInput(
-                    f"{other.path}: got a model that cuts text by {cutter!r}, expected {first!r}, "
-                    f"as {models[0].path} cuts {path}; give sequences that are cut into tokens, or "
-                    "predictions of both on the same tokens"
+                    place=other.path,
+                    got=f"a model that cuts text by {cutter!r}",
+                    expected=f"{first!r}, as {models[0].path} cuts {path}",
+                    remedy="give sequences that are cut into tokens, or predictions of both on "
+                    "the same tokens",
                 )
     for system in models:
         _warn_of_labels(path, gold.documents, system)
@@ -215,6 +222,8 @@ def answered(
     if left_out:
         warn(f"skipped {counted(left_out, 'sequence')} that cannot be read in one of the files")
     if not rows:
-        raise InvalidInput("got no sequence that can be read in all files; correct the files")
+        raise InvalidInput(
+            got="no sequence that can be read in all files", remedy="correct the files"
+        )
     documents, *found = (list(column) for column in zip(*rows, strict=True))
     return documents, found

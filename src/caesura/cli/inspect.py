@@ -142,7 +142,7 @@ def _weights(model: Any, label: str | None, count: int) -> list[Any]:
     try:
         best = model.top_features(label, count + own)
     except InvalidInput as error:
-        raise InvalidInput(f"--{error}") from None
+        raise error.changed(argument=f"--{error.argument}") from None
     if own:
         best = [one for one in best if one.feature != "pattern" or " > " not in one.label]
     return list(best[:count])

@@ -8,7 +8,7 @@ from typing import Any
 
 from caesura.cli.option_values import named_normalisers
 from caesura.cli.output import emit, say, table
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 
 __all__ = ["inspect_neural"]
 
@@ -35,7 +35,7 @@ def inspect_neural(
     """
     if label is not None and label not in model.labels_:
         known = ", ".join(model.labels_)
-        raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
+        raise InvalidInput(message("--label", label, f"one of {known}", "pass one of them"))
     facts = {
         "model": str(path),
         "kind": model.kind,

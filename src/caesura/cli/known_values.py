@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, message
 
 if TYPE_CHECKING:
     from caesura.records import KnownValues
@@ -14,6 +14,7 @@ __all__ = ["known_of", "values_of", "with_known"]
 
 EXPECTED = "LABEL=FILE:COLUMN, LABEL=DATABASE:TABLE.COLUMN"
 OPTION = "--known"
+EXAMPLE = "for example author=authors.csv:name"
 
 
 def known_of(model: Any, given: Iterable[str], into: str, table: str) -> KnownValues:
@@ -34,14 +35,17 @@ def known_of(model: Any, given: Iterable[str], into: str, table: str) -> KnownVa
         known = KnownValues.of(model)
     except InvalidInput:
         raise InvalidInput(
-            f"{OPTION}: got a model that was trained without known values; train a model with "
-            f"caesura train {OPTION} {EXPECTED.partition(',')[0]}"
+            place=OPTION,
+            got="a model that was trained without known values",
+            remedy=f"train a model with caesura train {OPTION} {EXPECTED.partition(',')[0]}",
         ) from None
     for label, values in values_of(given, into, table).items():
         if label not in known.labels:
             raise InvalidInput(
-                f"{OPTION}: got {label!r}, but the model was trained with known values of "
-                f"{', '.join(known.labels)}; name one of them, or train a model with {label} too"
+                place=OPTION,
+                got=f"{label!r}, but the model was trained with known values of "
+                f"{', '.join(known.labels)}",
+                remedy=f"name one of them, or train a model with {label} too",
             )
         known.add({label: values})
     return known
@@ -54,7 +58,7 @@ def values_of(given: Iterable[str], into: str = "", table: str = "") -> dict[str
         label, equals, where = one.partition("=")
         if not label.strip() or not equals or not where:
             expected = EXPECTED + (" or LABEL=TABLE.COLUMN" if into else "")
-            raise InvalidInput(f"{OPTION}: got {one!r}, expected {expected}")
+            raise InvalidInput(message(OPTION, one, expected, EXAMPLE))
         found.setdefault(label.strip(), []).extend(_values(one, where, into, table))
     return found
 
@@ -65,21 +69,28 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
 
     place, _, column = where.rpartition(":")
     if not place and not into:
-        raise InvalidInput(f"{OPTION}: got {given!r}, expected {EXPECTED}")
+        raise InvalidInput(message(OPTION, given, EXPECTED, EXAMPLE))
     if not place and is_table(where):  # a table file takes precedence over a table of the database
-        raise InvalidInput(f"{OPTION}: got {given!r} without a column, expected {given}:COLUMN")
+        raise InvalidInput(
+            place=OPTION,
+            got=f"{given!r} without a column",
+            expected=f"{given}:COLUMN",
+            remedy="name the column",
+        )
     place = place or into
     name, dot, inner = column.partition(".")
     if is_table(place):
         name, dot, inner = "", ".", column
     if not dot or not inner:
-        raise InvalidInput(f"{OPTION}: got {given!r}, expected TABLE.COLUMN in {place}")
+        raise InvalidInput(
+            message(OPTION, given, f"TABLE.COLUMN in {place}", "name the table and the column")
+        )
     try:
         return stored_values(place, name, inner)
     except CaesuraError as error:
         if place == into and name == table and not _is_there(place, name):
             return []  # the load will create it
-        raise InvalidInput(f"{OPTION} {given}: {error}") from None
+        raise error.within(f"{OPTION} {given}") from None
 
 
 def _is_there(place: str, table: str) -> bool:
@@ -99,7 +110,9 @@ def with_known(model: Any, values: dict[str, list[str]], similar: bool = True) -
     from caesura.records import KnownValues
 
     if getattr(model, "kind", None) != "semi":
-        raise InvalidInput(f"{OPTION}: needs the model semi; leave out {OPTION} or --model")
+        raise InvalidInput(
+            "needs the model semi", place=OPTION, remedy=f"leave out {OPTION} or --model"
+        )
     features = model.features
     if features is None or isinstance(features, str):
         features = preset(features or "generic", segments=True)

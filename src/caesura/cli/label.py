@@ -142,7 +142,10 @@ def label(
 
     if output.suffix != ".jsonl":
         raise InvalidInput(
-            f"--output: got {output}, expected a name that ends in .jsonl; pass labels.jsonl"
+            place="--output",
+            got=str(output),
+            expected="a name that ends in .jsonl",
+            remedy="pass labels.jsonl",
         )
     check_output(output)
     check_apart([output], [data, model])
@@ -153,7 +156,9 @@ def label(
     given = [name.strip() for name in (labels or "").split(",") if name.strip()]
     if "O" in given:
         raise InvalidInput(
-            "--labels: got O, which is reserved for tokens in no segment; leave it out"
+            place="--labels",
+            got="O, which is reserved for tokens in no segment",
+            remedy="leave it out",
         )
     given += loaded.labels_ if loaded else ()
     documents = _documents(data, reading, cutter, given)
@@ -189,7 +194,12 @@ def _documents(data: str, reading: Reading, tokeniser: Any, labels: list[str]) -
     documents = listed(corpus, data)
     report_notes(corpus, data)
     if not documents:
-        raise InvalidInput(f"{data}: got no texts, expected at least one to label")
+        raise InvalidInput(
+            place=data,
+            got="no texts",
+            expected="at least one to label",
+            remedy="write one text to a line",
+        )
     if form in TABLES:  # in tables, a row that has only its text is not labelled yet
         documents = [one if one.segments else replace(one, segments=None) for one in documents]
     return documents

@@ -12,12 +12,13 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.model_settings import OWN, Choices, chosen, estimator
+from caesura.cli.naming import naming
 from caesura.cli.neural_settings import NEURAL
 from caesura.cli.output import Json, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, naming
+from caesura.cli.reading import Reading
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
 from caesura.cli.tokeniser_choice import Tokens
@@ -149,7 +150,9 @@ def _estimator(choices: Mapping[str, Any], kind: str) -> Any:
 def _sizes(given: str | None, most: int) -> list[int]:
     """Return the numbers of sequences to train on."""
     if most < 1:
-        raise InvalidInput("TRAIN: too few sequences to hold any out for tests; pass --test FILE")
+        raise InvalidInput(
+            "too few sequences to hold any out for tests", place="TRAIN", remedy="pass --test FILE"
+        )
     if given is None:
         sizes = {max(min(LEAST, most), most // 2**k) for k in range(HALVINGS + 1)}
         return sorted(sizes)

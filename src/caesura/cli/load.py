@@ -19,6 +19,7 @@ from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import separator_of
+from caesura.cli.remedies import remedies_of_load
 from caesura.cli.stdin_format import piped_format
 from caesura.cli.trained_columns import trained_text
 from caesura.corpora.detection import detect
@@ -33,18 +34,8 @@ _NAMED = 3  # number of renamed columns that are named
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
 ARGUMENTS = {name: f"--{name}" for name in SAME}  # argument of the library -> option
 ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
-ARGUMENTS["separator"] = "--delimiter"
+ARGUMENTS |= {"separator": "--delimiter", "constraints": "--constraints"}
 ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
-REMEDIES = {  # advice of the library -> the same for options
-    "replace=True": "--replace",
-    "format='text' or 'csv'": "--format text or csv",
-    "pass format='text' if": "pass --format text if",
-    "pass table='records'": "pass --table records",
-    "pass text_column='...'": "pass --text-column",
-    "text_column: got": "--text-column: got",
-    "format='csv'": "--format csv",
-    "constraints[": "--constraints[",
-}
 
 
 class Target(NamedTuple):
@@ -263,7 +254,9 @@ def _rules(work: Work) -> Any:
     rules = None if work.constraints is None else Rules(work.constraints).take(0)
     if isinstance(rules, list):
         raise InvalidInput(
-            f"{work.constraints}: expected one object for all records; pass a .json or .toml file"
+            place=str(work.constraints),
+            expected="one object for all records",
+            remedy="pass a .json or .toml file",
         )
     return rules
 
@@ -275,7 +268,9 @@ def _many(
     for option in ("known", "normaliser", "threads"):
         if getattr(work, option):
             option = f"--{option}"
-            raise InvalidInput(f"{option}: cannot be combined with --executor; leave one out")
+            raise InvalidInput(
+                "cannot be combined with --executor", place=option, remedy="leave one out"
+            )
     arguments = {**target._asdict(), **_arguments(given)}
     arguments.pop("on_error")  # unreadable records are always set aside
     names = ("threshold", "verbatim", "batch", "trust")
@@ -304,10 +299,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
     """Return the error with option names in place of argument names."""
     if error.argument in ARGUMENTS:
         error = error.changed(argument=ARGUMENTS[error.argument])
-    text = str(error)
-    for old, new in REMEDIES.items():
-        text = text.replace(old, new)
-    return error if text == str(error) else type(error)(text)
+    return error.reworded(remedies_of_load())
 
 
 class _Shown:

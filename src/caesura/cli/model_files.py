@@ -62,9 +62,9 @@ def model_file(path: str | Path) -> Path:
     file, names = resolve(path), ", ".join(READY)
     if not file.exists():
         remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"
-        raise InvalidInput(f"{path}: no such file{near_file(path) or f'; {remedy}'}")
+        raise InvalidInput("no such file", place=path, remedy=near_file(path) or remedy)
     if not is_model(file):
-        raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
+        raise InvalidInput("not a model", place=path, remedy="give a file that caesura train wrote")
     if str(path) in READY and file == Path(path):
         note(f"{path}: taking the file here, not the model of this name that comes with Caesura")
     return file
@@ -79,8 +79,9 @@ def load_model(
     model = load(model_file(path), trust)
     if not hasattr(model, "kind"):
         raise InvalidInput(
-            f"{path}: got a {type(model).__name__}, which commands do not support; use it from "
-            "Python with caesura.load"
+            place=path,
+            got=f"a {type(model).__name__}, which commands do not support",
+            remedy="use it from Python with caesura.load",
         )
     given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
     return model.set_params(n_threads=_threads(threads), verbose=False, **given)

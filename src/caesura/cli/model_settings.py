@@ -64,7 +64,9 @@ def _from_file(path: Path) -> Choices:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not TOML: {error}; write lines such as c2 = 0.1") from None
+        raise InvalidInput(
+            f"not TOML: {error}", place=path, remedy="write lines such as c2 = 0.1"
+        ) from None
     known = known_choices()
     choices: Choices = {}
     for key, value in table.items():
@@ -146,8 +148,9 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
         if name not in names:
             owner = "neural" if name in NEURAL and name not in other_names else other
             raise InvalidInput(
-                f"{name}: got {value!r} for a {kind} model, which has no such setting; leave it "
-                f"out, or use the model {owner}"
+                place=name,
+                got=f"{value!r} for a {kind} model, which has no such setting",
+                remedy=f"leave it out, or use the model {owner}",
             )
     _check_preset(params.get("features"))
     if choices.get("gazetteer"):

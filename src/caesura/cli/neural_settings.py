@@ -32,8 +32,10 @@ def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
             near = difflib.get_close_matches(name, NEURAL, 1)
             expected = f"one of its choices, such as {near[0] if near else 'epochs'}"
             raise InvalidInput(
-                f"{name}: got {params[name]!r} for a neural model, which has no such setting, "
-                f"expected {expected}; leave it out"
+                place=name,
+                got=f"{params[name]!r} for a neural model, which has no such setting",
+                expected=expected,
+                remedy="leave it out",
             )
     if "network" in params:
         params["model"] = params.pop("network")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from caesura.cli.remedies import with_options
 from caesura.errors import CaesuraError, InvalidInput
 
 if TYPE_CHECKING:
@@ -41,20 +42,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print only JSON to the stand
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # base class of all usage errors
 WIDE = 1000  # columns if no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
-REPAIR = (
-    "correct the tags, or pass --repair repair to read them as conlleval does, or --repair drop to "
-    "leave them out"
-)
-REMEDIES = {  # advice in errors of CoNLL files -> the same for options
-    "give every document this column; it has": "give every document this column: for CoNLL files "
-    "pass --columns, as in --columns token,pos,tag; it has",
-    "as columns names them; correct the line, or pass separator": "as --columns names them; "
-    "correct the line or --columns, or pass --delimiter",
-    "or pass separator": "or pass --delimiter",
-    "correct the tags or name their scheme": "correct the tags, name the column of the tags with "
-    "--columns, as token,_,tag, or their scheme with --tag-scheme",
-}
-OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # argument of the library -> option
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -245,12 +232,12 @@ def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
         return
     if name.lower().endswith(".json"):
         wrong = "got a name that ends in .json, but several objects are JSON lines"
-        raise InvalidInput(f"{name}: {wrong}; give a name that ends in .jsonl")
+        raise InvalidInput(wrong, place=name, remedy="give a name that ends in .jsonl")
     if os.path.isdir(name) and not folder:
-        raise InvalidInput(f"{name}: is a folder; give the name of a file to write")
+        raise InvalidInput("is a folder", place=name, remedy="give the name of a file to write")
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-        what = "is in a folder that does not exist; give the name of a file to write"
-        raise InvalidInput(f"{name}: {what}")
+        what = "is in a folder that does not exist"
+        raise InvalidInput(what, place=name, remedy="give the name of a file to write")
     if not os.path.isdir(name):
         from caesura.corpora.temporary import check_writable
 
@@ -327,20 +314,9 @@ def _user_message(error: Exception) -> str:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
         missing = isinstance(error, FileNotFoundError) and error.filename
         remedy = near_file(error.filename) if missing else room_for(error)
-        return f"{name}{error.strerror.lower()}{remedy}"
+        return f"{name}{error.strerror.lower()}{remedy and f'; {remedy}'}"
     if isinstance(error, CaesuraError):
-        from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
-        from caesura.corpora.separators import PASS_SEPARATOR
-
-        text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
-        for name, option in (("text", "--text-column"), ("labels", "--labels")):
-            text = text.replace(f", line 1: {name}: got", f", line 1: {option}: got")
-        text = text.replace(PASS_SEPARATOR, "pass --delimiter ").replace(
-            "separator=','", "--delimiter ','"
-        )
-        for old, new in REMEDIES.items():
-            text = text.replace(old, new)
-        return text.replace(NAME_LABELS, "name the labels without this column, with --labels")
+        return str(with_options(error))
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -364,28 +340,7 @@ def near_file(path: str | os.PathLike[str]) -> str:
         near = difflib.get_close_matches(name, os.listdir(folder or "."), 1)
     except OSError:
         return ""
-    return f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
-
-
-def _with_options(error: CaesuraError) -> CaesuraError:
-    """Return the error with option names in place of argument names."""
-    from caesura.corpora import NAME_WITH_LABELS, OTHER_FORMAT
-    from caesura.corpora.files import OTHER_ENCODING
-    from caesura.corpora.spans import OTHER_ALIGNMENT
-    from caesura.segments.tags import READ_ILL_FORMED
-
-    advice = {
-        OTHER_ALIGNMENT: "pass --tokeniser parts or characters, or --align expand or contract",
-        OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
-        READ_ILL_FORMED: REPAIR,
-        OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),
-        NAME_WITH_LABELS: "name it .conll or .jsonl; caesura convert --to text writes the texts",
-    }
-    if error.argument in OPTIONS:
-        error = error.changed(argument=OPTIONS[error.argument])
-    if error.remedy in advice:
-        error = error.changed(remedy=advice[error.remedy])
-    return error
+    return f"did you mean {os.path.join(folder, near[0])}?" if near else ""
 
 
 def _console(stream: TextIO) -> Console:

@@ -82,7 +82,9 @@ def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> 
         from matplotlib.ticker import FixedLocator, NullFormatter
     except ImportError:
         raise InvalidInput(
-            "--png: matplotlib is not installed; install it with pip install 'caesura[plots]'"
+            "matplotlib is not installed",
+            place="--png",
+            remedy="install it with pip install 'caesura[plots]'",
         ) from None
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes: Any = figure.add_subplot()
@@ -98,4 +100,6 @@ def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> 
     try:
         figure.savefig(path, dpi=150)
     except ValueError as error:  # an unknown file extension
-        raise InvalidInput(f"--png: {error}") from None
+        raise InvalidInput(
+            str(error), place="--png", remedy="give a name that ends in .png, .svg or .pdf"
+        ) from None

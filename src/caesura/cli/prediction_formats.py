@@ -90,8 +90,10 @@ def form_of(path: str, default: str) -> str:
     if suffix not in SUFFIXES:
         *most, last = SUFFIXES
         raise InvalidInput(
-            f"{path}: got a name that ends in {suffix}, expected {', '.join(most)} or {last}; give "
-            "another name, or set the format with --to"
+            place=path,
+            got=f"a name that ends in {suffix}",
+            expected=f"{', '.join(most)} or {last}",
+            remedy="give another name, or set the format with --to",
         )
     return SUFFIXES[suffix]
 
@@ -109,8 +111,10 @@ def check_written(path: str | os.PathLike[str], what: str, *own: str) -> None:
     suffix = unpacked_suffix(path)
     if suffix not in own and suffix in (*SUFFIXES, *OTHERS):
         raise InvalidInput(
-            f"{os.fspath(path)}: got a name that ends in {suffix} for {what}, expected one that "
-            f"ends in {own[0]}; give another name"
+            place=os.fspath(path),
+            got=f"a name that ends in {suffix} for {what}",
+            expected=f"one that ends in {own[0]}",
+            remedy="give another name",
         )
     check_output(path)
 
@@ -129,8 +133,9 @@ def check_form(path: str, form: str) -> None:
     plain = {"text": ("conll", "jsonl", "csv", "tsv"), "tsv": ("conll", "csv")}.get(told, ())
     if told != form and form not in plain:
         raise InvalidInput(
-            f"{path}: got --to {form} for the name of a {told} file; give another name, "
-            "or leave --to out"
+            place=path,
+            got=f"--to {form} for the name of a {told} file",
+            remedy="give another name, or leave --to out",
         )
 
 

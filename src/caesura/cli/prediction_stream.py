@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.cli.constraint_files import Rules
 from caesura.cli.gold_and_predicted import confident
+from caesura.cli.naming import naming
 from caesura.cli.output import warn
 from caesura.cli.prediction_formats import Answer
-from caesura.cli.reading import naming
 from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, TooLarge
 
@@ -90,23 +90,26 @@ class Run:
                 return self._asked(documents, rules)
         except MemoryError:
             longest = max(range(len(documents)), key=lambda i: len(documents[i]))
-            place = f"{self.name}, sequence {self.sequences + longest + 1}"
             raise TooLarge(
-                f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
-                "and the other sequences of the batch; split it, or take a smaller --batch"
+                f"there is not enough memory for its {len(documents[longest]):,} tokens and the "
+                "other sequences of the batch",
+                file=self.name,
+                line=self.sequences + longest + 1,
+                unit="sequence",
+                remedy="split it, or take a smaller --batch",
             ) from None
         except CaesuraError as error:
             if self.asking.constraints is None:
                 raise
-            place = error.argument or ""
-            if isinstance(rules, Mapping) and place.startswith("constraints"):
+            about_rules = error.argument == "constraints"
+            if isinstance(rules, Mapping) and about_rules and error.file is None:
                 return self._named(documents, [rules] * len(documents))  # to name the sequence
             if isinstance(error, Impossible):
-                problem = f"{error.problem} in {self.asking.constraints}"
-                raise error.changed(problem=problem) from None
-            if place.endswith(": constraints"):
-                place = f"{place.removesuffix('constraints')}{self.asking.constraints}: constraints"
-            raise error.changed(argument=place or None) from None
+                remedy = f"{error.remedy} in {self.asking.constraints}"
+                raise error.changed(remedy=remedy) from None
+            if about_rules and error.file is not None:
+                raise error.changed(argument=f"{self.asking.constraints}: constraints") from None
+            raise
 
     def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Ask the model."""

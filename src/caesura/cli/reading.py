@@ -5,30 +5,29 @@ All that depends on how `caesura.corpora` reads is in this module.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura import corpora
-from caesura.cli.output import REPAIR, note, warn
+from caesura.checks import nothing
+from caesura.cli.output import note, warn
 from caesura.cli.progress import listed
+from caesura.cli.remedies import with_options
 from caesura.cli.stdin_format import format_of_texts
 from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
-from caesura.errors import CaesuraError, InvalidInput, counted
-from caesura.segments.tags import READ_ILL_FORMED
+from caesura.errors import InvalidInput, counted
 
 __all__ = [
     "Reading",
     "base_name",
     "conlleval_options",
     "labelled",
-    "naming",
     "options_of",
     "read",
     "read_all",
@@ -37,7 +36,6 @@ __all__ = [
 ]
 
 PANEL = "Reading"
-SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item per sequence
 TOKENISERS = ("words", "parts", "characters", "whitespace")
 PACKED = (".gz", ".bz2", ".xz")
 _option = functools.partial(typer.Option, rich_help_panel=PANEL)
@@ -194,14 +192,25 @@ def _of_tables(
     takes = {"csv": 3, "parquet": 2, "xlsx": 2, "jsonl": 2}.get(form, 0)
     for key, option in (("text", "--text-column"), ("labels", "--labels"))[2 * (takes > 1) :]:
         if key in options:
-            wrong = f"got {name}, which is {form}, expected a table or JSON lines; leave it out"
-            raise InvalidInput(f"{option}: {wrong}, or pass -f csv")
+            raise InvalidInput(
+                place=option,
+                got=f"{name}, which is {form}",
+                expected="a table or JSON lines",
+                remedy="leave it out, or pass -f csv",
+            )
     if "separator" in options and takes < 3 and form != "conll":
         raise InvalidInput(
-            f"--delimiter: got {name}, which is {form}; leave it out, or pass -f csv"
+            place="--delimiter",
+            got=f"{name}, which is {form}",
+            remedy="leave it out, or pass -f csv",
         )
     if form == "jsonl" and options.get("text") is False:
-        raise InvalidInput("--text-column: got none for JSON lines, expected a key of the objects")
+        raise InvalidInput(
+            place="--text-column",
+            got="none for JSON lines",
+            expected="a key of the objects",
+            remedy="name the key of the texts",
+        )
     if takes and labels is not None:
         options["labels"] = list(labels)
     return options
@@ -241,7 +250,9 @@ def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]
     form = form or corpora.detect(name)
     if options and form != "conll":
         given = "--columns" if reading.columns is not None else "--tag-scheme"
-        raise InvalidInput(f"{given}: got {name}, which is {form}; leave it out, or pass -f conll")
+        raise InvalidInput(
+            place=given, got=f"{name}, which is {form}", remedy="leave it out, or pass -f conll"
+        )
     return options | ({"repair": reading.repair} if form == "conll" else {})
 
 
@@ -292,8 +303,8 @@ def report_notes(corpus: object, path: str | Path) -> int:
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     if notes.n_skipped:
         warn(f"{name}: skipped {counted(notes.n_skipped, 'unreadable record')}, for example:")
-        for one in notes.skipped[:5]:
-            warn(f"  {one.replace(READ_ILL_FORMED, REPAIR)}")
+        for error in notes.errors[:5]:
+            warn(f"  {with_options(error)}")
     if notes.cut_spans:
         done = {"expand": "widened", "contract": "narrowed"}
         what = done.get(getattr(notes, "align", ""), "refused; see --align")
@@ -334,66 +345,23 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
     sequences; give segments, spans or tags in it, or a table with columns of labels
     """
     if not documents:
-        raise InvalidInput(f"{path}: got no sequences, expected at least one; is the file empty?")
+        raise nothing(path, "sequences", "is the file empty?")
     for i, document in enumerate(documents, 1):
         if document.segments is None and document.known is None:
             raise InvalidInput(
-                f"{path}: got sequence {i} without segments, expected labelled sequences; give "
-                "segments, spans or tags in it, or a table with columns of labels"
+                place=path,
+                got=f"sequence {i} without segments",
+                expected="labelled sequences",
+                remedy="give segments, spans or tags in it, or a table with columns of labels",
             )
     whole = documents if in_part else [one for one in documents if one.known is None]
     if not whole:
         raise InvalidInput(
-            f"{path}: got only partial labels, expected some fully labelled sequences; label "
-            "some in full"
+            place=path,
+            got="only partial labels",
+            expected="some fully labelled sequences",
+            remedy="label some in full",
         )
     if left := len(documents) - len(whole):
         warn(f"{path}: left out {counted(left, 'sequence')} labelled only in part")
     return whole
-
-
-@contextlib.contextmanager
-def naming(
-    path: str | Path | Sequence[tuple[str, int]], dev: str | Path | None = None, first: int = 0
-) -> Iterator[None]:
-    """Name files and sequences in errors about X, y and constraints.
-
-    Parameters
-    ----------
-    path, dev : path
-        The files that X and X_dev are from; of several, each with its number of sequences.
-    first : int
-        The index of the first sequence in its file.
-
-    Examples
-    --------
-    >>> with naming("train.jsonl"):
-    ...     raise InvalidInput("y[16]: got what it should not")
-    Traceback (most recent call last):
-    caesura.errors.InvalidInput: train.jsonl, sequence 17: got what it should not
-    """
-    try:
-        yield
-    except CaesuraError as error:
-        if error.index is None or error.argument not in SEQUENCES:
-            raise
-        index = error.index
-        if error.argument.endswith("_dev"):
-            file = os.fspath(dev or "dev")
-        elif isinstance(path, str | os.PathLike):
-            file = os.fspath(path)
-        else:
-            file, index = _file_of(path, index)
-        what = ": constraints" if error.argument == "constraints" else ""
-        name = "standard input" if file == "-" else file
-        place = f"{name}, sequence {first + index + 1}{what}"
-        raise error.changed(argument=place, index=None) from None
-
-
-def _file_of(files: Sequence[tuple[str, int]], index: int) -> tuple[str, int]:
-    """Return the file that contains a sequence, and its index in that file."""
-    for name, count in files[:-1]:
-        if index < count:
-            return name, index
-        index -= count
-    return files[-1][0], index

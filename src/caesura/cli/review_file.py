@@ -137,9 +137,11 @@ def check_unmarked(path: str) -> None:
         return
     if marked := len(checked_rows(rows)):
         raise InvalidInput(
-            f"--review: got {path}, which exists with {counted(marked, 'row')} marked in the "
-            f"column {CHECKED}, expected a file without marks; give another name, or delete it "
-            "once its corrections are in a model"
+            place="--review",
+            got=f"{path}, which exists with {counted(marked, 'row')} marked in the column "
+            f"{CHECKED}",
+            expected="a file without marks",
+            remedy="give another name, or delete it once its corrections are in a model",
         )
 
 

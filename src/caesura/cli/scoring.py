@@ -154,8 +154,10 @@ def same_number(
     """Raise if two corpora have different numbers of sequences."""
     if len(gold) != len(other):
         raise InvalidInput(
-            f"{names[1]}: got {counted(len(other), 'sequence')}, expected {len(gold):,}, as in "
-            f"{names[0]}; give predictions for the same sequences in the same order"
+            place=names[1],
+            got=counted(len(other), "sequence"),
+            expected=f"{len(gold):,}, as in {names[0]}",
+            remedy="give predictions for the same sequences in the same order",
         )
 
 
@@ -171,14 +173,18 @@ def same_tokens(one: Document, two: Document, i: int, names: tuple[str, str]) ->
     """
     if len(one) != len(two):
         raise InvalidInput(
-            f"{names[1]}: got {counted(len(two), 'token')} in sequence {i}, expected {len(one)}, "
-            f"as in {names[0]}; cut both with the same tokeniser"
+            place=names[1],
+            got=f"{counted(len(two), 'token')} in sequence {i}",
+            expected=f"{len(one)}, as in {names[0]}",
+            remedy="cut both with the same tokeniser",
         )
     if one.tokens != two.tokens:
         t = next(t for t, word in enumerate(one.tokens) if word != two.tokens[t])
         raise InvalidInput(
-            f"{names[1]}: got the token {two.tokens[t]!r} in sequence {i}, expected "
-            f"{one.tokens[t]!r}, as in {names[0]}; give the same sequences in the same order"
+            place=names[1],
+            got=f"the token {two.tokens[t]!r} in sequence {i}",
+            expected=f"{one.tokens[t]!r}, as in {names[0]}",
+            remedy="give the same sequences in the same order",
         )
 
 

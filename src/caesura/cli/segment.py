@@ -180,8 +180,9 @@ def segment(
         check_unmarked(review)
     if " " in input and not os.path.exists(input):
         raise InvalidInput(
-            f"{input:.60}: no such file; to segment a text, pipe it: echo 'TEXT' | caesura segment "
-            f"{model} -"
+            "no such file",
+            place=f"{input:.60}",
+            remedy=f"to segment a text, pipe it: echo 'TEXT' | caesura segment {model} -",
         )
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     loaded = with_normalisers(loaded, asking.normaliser)
@@ -224,7 +225,9 @@ def _check_bulk(asking: Asking) -> None:
     for name, default in Asking._field_defaults.items():
         if name not in ("to", "trust", "quiet") and getattr(asking, name) != default:
             option = "--" + name.replace("_", "-")
-            raise InvalidInput(f"{option}: cannot be combined with --executor; leave one out")
+            raise InvalidInput(
+                "cannot be combined with --executor", place=option, remedy="leave one out"
+            )
 
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:

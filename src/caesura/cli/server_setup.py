@@ -100,14 +100,17 @@ def tokens_of(address: Address) -> list[str]:
         if len(token) < LEAST or not token.isascii():
             expected = f"at least {LEAST} ASCII characters"
             raise InvalidInput(
-                f"--token-file: got a token that is too short or not ASCII, expected {expected}; "
-                "write one as by: openssl rand -hex 32"
+                place="--token-file",
+                got="a token that is too short or not ASCII",
+                expected=expected,
+                remedy="write one as by: openssl rand -hex 32",
             )
     if not found and address.host not in LOCAL_ADDRESSES:
         raise InvalidInput(
-            f"--host: got {address.host} without tokens, expected a token, since others can reach "
-            "this address; write one into a file (as by: openssl rand -hex 32) and pass "
-            "--token-file FILE"
+            place="--host",
+            got=f"{address.host} without tokens",
+            expected="a token, since others can reach this address",
+            remedy="write one into a file (as by: openssl rand -hex 32) and pass --token-file FILE",
         )
     return found
 
@@ -137,8 +140,9 @@ def listening_at(address: Address) -> Iterator[socket.socket]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidInput(
-            f"--port: got {address.host}:{address.port}, which cannot be listened on ({reason}); "
-            "choose another one, or 0 for a free one"
+            place="--port",
+            got=f"{address.host}:{address.port}, which cannot be listened on ({reason})",
+            remedy="choose another one, or 0 for a free one",
         ) from None
     with made:
         yield made

@@ -42,11 +42,10 @@ def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) ->
     try:
         yield
     except CaesuraError as error:
-        if settings.config is None or error.argument is None:
+        if settings.config is None or error.argument is None or error.file is not None:
             raise
-        name = error.argument.partition("[")[0]
-        name = ALIASES.get(name, name)
+        name = ALIASES.get(error.argument, error.argument)
         by_option = chosen(settings._replace(config=None)) | dict(tried or {})
         if name in by_option or name not in chosen(Settings(config=settings.config)):
             raise
-        raise error.changed(argument=f"{settings.config}: {error.argument}") from None
+        raise error.changed(file=str(settings.config)) from None

@@ -136,7 +136,12 @@ def _format_of(output: str) -> str:
     if form is None:
         known = ", ".join((*TABLES, *LINES))
         suffix = Path(output).suffix
-        raise InvalidInput(f"{output}: got a name that ends in {suffix!r}, expected one of {known}")
+        raise InvalidInput(
+            place=output,
+            got=f"a name that ends in {suffix!r}",
+            expected=f"one of {known}",
+            remedy="give another name",
+        )
     return form
 
 

@@ -17,10 +17,11 @@ from caesura.cli.command import command
 from caesura.cli.known_values import values_of, with_known
 from caesura.cli.model_files import load_model
 from caesura.cli.model_settings import Choices, chosen, estimator
+from caesura.cli.naming import naming
 from caesura.cli.output import Json, check_apart, note, say, warn, written
 from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import hush
-from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
+from caesura.cli.reading import Reading, labelled, read_all, report_notes
 from caesura.cli.review_file import is_review, used_rows
 from caesura.cli.run_options import Run
 from caesura.cli.setting_files import files_of, naming_config
@@ -119,12 +120,15 @@ def train(
     if known:
         if run.warm_start is not None:
             raise InvalidInput(
-                "--known: cannot be combined with --warm-start, whose model has its own known "
-                "values; leave one out"
+                "cannot be combined with --warm-start, whose model has its own known values",
+                place="--known",
+                remedy="leave one out",
             )
         model = with_known(model, values_of(known), not known_exact)
     elif known_exact:
-        raise InvalidInput("--known-exact: needs known values; add --known LABEL=FILE:COLUMN")
+        raise InvalidInput(
+            "needs known values", place="--known-exact", remedy="add --known LABEL=FILE:COLUMN"
+        )
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
@@ -210,7 +214,9 @@ def _read(
     summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
-        raise InvalidInput(f"{files}: got no segments at all, expected some; label at least one")
+        raise InvalidInput(
+            place=files, got="no segments at all", expected="some", remedy="label at least one"
+        )
     if held_out is not None:
         held_out = tokens.settled(held_out)
         summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
@@ -238,12 +244,16 @@ def _model(choices: Choices, run: Run) -> Any:
             expected = "1 or more: without iterations all weights are zero"
             raise InvalidInput(message("--max-iterations", 0, expected, "leave it out"))
         if run.near:
-            raise InvalidInput("--near: needs a model to stay near; add --warm-start MODEL")
+            raise InvalidInput(
+                "needs a model to stay near", place="--near", remedy="add --warm-start MODEL"
+            )
         return estimator(choices, verbose=shown)
     if "model" in choices or "features" in choices or "gazetteer" in choices:
         raise InvalidInput(
-            "--warm-start: got a model and --model, --preset or --gazetteer, expected one; leave "
-            "them out: the model has features of its own"
+            place="--warm-start",
+            got="a model and --model, --preset or --gazetteer",
+            expected="one",
+            remedy="leave them out: the model has features of its own",
         )
     model = load_model(run.warm_start, trust=run.trust)
     cutter = choices.get("tokeniser", model.tokeniser_)
@@ -262,11 +272,14 @@ def _checkpoint(output: Path, run: Run) -> Path:
     """Return the checkpoint path; an existing file is accepted only for continuing a run."""
     place = _place(output, run)
     if run.resume and not place.exists():
-        raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
+        raise InvalidInput(
+            "no such file", place=place, remedy="there is no checkpoint, leave --resume out"
+        )
     if place.exists() and run.resume is None:
         raise InvalidInput(
-            f"{place}: a checkpoint of an earlier run is there; pass --resume to continue "
-            "from it, or --restart to start again"
+            "a checkpoint of an earlier run is there",
+            place=place,
+            remedy="pass --resume to continue from it, or --restart to start again",
         )
     if run.resume is False:
         place.unlink(missing_ok=True)
@@ -348,10 +361,13 @@ def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
     from caesura.learning.checkpoint import OtherRun
 
     if not isinstance(error, OtherRun):
-        return InvalidInput(f"{error.changed(argument=str(checkpoint))}; or pass --restart")
+        remedy = f"{error.remedy}; or pass --restart"
+        return error.changed(argument=str(checkpoint), remedy=remedy)
     was, now = ("none" if value is None else value for value in (error.was, error.now))
+    setting = MEANING.get(error.setting, error.setting)
     return InvalidInput(
-        f"{checkpoint}: got the checkpoint of a run with other data or settings "
-        f"({MEANING.get(error.setting, error.setting)}: {was}, now {now}), expected one of this "
-        "run; give the same data and settings, or pass --restart to start again"
+        place=str(checkpoint),
+        got=f"the checkpoint of a run with other data or settings ({setting}: {was}, now {now})",
+        expected="one of this run",
+        remedy="give the same data and settings, or pass --restart to start again",
     )

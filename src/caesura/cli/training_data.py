@@ -60,7 +60,9 @@ def read_training(
     """
     if (paths + also).count("-") > 1:
         raise InvalidInput(
-            "TRAIN: got - (the standard input) twice, but it can be read only once; leave one out"
+            place="TRAIN",
+            got="- (the standard input) twice, but it can be read only once",
+            remedy="leave one out",
         )
     if shown is not None:
         return _streamed(paths, also, reading, tokens, shown)
@@ -94,9 +96,10 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
-            f"{path}: got no column whose cells occur in the text {columns.text!r}, expected "
-            f"labels (the other columns are {others}); name the labels with --labels, or the text "
-            "with --text-column"
+            place=path,
+            got=f"no column whose cells occur in the text {columns.text!r}",
+            expected=f"labels (the other columns are {others})",
+            remedy="name the labels with --labels, or the text with --text-column",
         )
     labelled(documents, path, in_part=True)
 
@@ -109,8 +112,11 @@ def _opened(path: str, reading: Reading, tokens: Tokens) -> corpora.Corpus:
     def check(columns: corpora.Columns) -> None:
         if is_review(columns.names):
             raise InvalidInput(
-                f"TRAIN: got {path}, a review file, expected other training data; pass it as "
-                f"--also {path}, which uses the rows marked in its column checked"
+                place="TRAIN",
+                got=f"{path}, a review file",
+                expected="other training data",
+                remedy=f"pass it as --also {path}, which uses the rows marked in its column "
+                "checked",
             )
         if say is not None:
             say(columns)
@@ -175,8 +181,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
     if not labels:
         shown = ", ".join(map(repr, names[:12]))
         raise InvalidInput(
-            f"{path}: got the columns {shown}, expected columns of labels that TRAIN has: "
-            f"{', '.join(known[:12])}; rename the columns"
+            place=path,
+            got=f"the columns {shown}",
+            expected=f"columns of labels that TRAIN has: {', '.join(known[:12])}",
+            remedy="rename the columns",
         )
     absent = [label for label in known if label not in names]
     for label in absent:
@@ -185,8 +193,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
             near = difflib.get_close_matches(label, others, 1)
             remedy = f"rename {near[0]!r} to {label!r}" if near else "restore the column"
             raise InvalidInput(
-                f"{path}: got the column 'p({label})' without {label!r}, expected both, as the "
-                f"review file had them; {remedy}"
+                place=path,
+                got=f"the column 'p({label})' without {label!r}",
+                expected="both, as the review file had them",
+                remedy=remedy,
             )
     if absent:
         warn(_ABSENT.format(path=path, labels=", ".join(absent)))
@@ -201,8 +211,10 @@ def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) ->
         documents = _without_wrong(path, own, tokens, labels)
     if tokens.chosen != before:  # one truncated cell must not change the tokens of all texts
         raise InvalidInput(
-            f"--also: {tokens.cause}, expected whole {before or 'words'} as in TRAIN; correct the "
-            f"cell, or pass --tokeniser {tokens.chosen}"
+            tokens.cause,
+            place="--also",
+            expected=f"whole {before or 'words'} as in TRAIN",
+            remedy=f"correct the cell, or pass --tokeniser {tokens.chosen}",
         )
     if is_review(names):
         _warn_of_new_columns(documents, path)
@@ -241,11 +253,12 @@ def _without_wrong(
     plain = reading._replace(text_column=text, skip_errors=True)
     rows = list(corpora.read(path, **options_of(path, plain, labels=[])))
     used = set(map(id, checked_rows(rows) or rows))
-    places = zip(corpus.notes.skipped_at, corpus.notes.skipped, strict=True)
-    wrong = [text for i, text in places if i >= len(rows) or id(rows[i]) in used]
+    errors = zip(corpus.notes.skipped_at, corpus.notes.errors, strict=True)
+    wrong = [error for i, error in errors if i >= len(rows) or id(rows[i]) in used]
     if wrong:
         more = [f"and {len(wrong) - SHOWN:,} more"] * (len(wrong) > SHOWN)
-        raise InvalidInput("; ".join([*wrong[:SHOWN], *more]))
+        others = [*map(str, wrong[1:SHOWN]), *more]
+        raise wrong[0].changed(remedy="; ".join([wrong[0].remedy or "", *others]))
     report_notes(corpus, path)
     return documents
 
@@ -279,8 +292,10 @@ def _streamed(
     """Return corpora that are read on every pass; the first sequences choose the tokeniser."""
     if "-" in paths + also:
         raise InvalidInput(
-            "--stream: got the standard input, which can be read only once, expected a file; write "
-            "the sequences to a file first"
+            place="--stream",
+            got="the standard input, which can be read only once",
+            expected="a file",
+            remedy="write the sequences to a file first",
         )
     streams: list[tuple[str, Any]] = [(path, _opened(path, reading, tokens)) for path in paths]
     heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]

@@ -14,6 +14,7 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.executor_options import TrialWorkers, check_alone, engine
 from caesura.cli.model_settings import Choices, chosen, estimator, kind_of
+from caesura.cli.naming import naming
 from caesura.cli.output import (
     Json,
     check_apart,
@@ -26,7 +27,7 @@ from caesura.cli.output import (
 )
 from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, naming
+from caesura.cli.reading import Reading
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
@@ -143,7 +144,7 @@ def tune(
     with chosen_engine as named, opened(named) as executor:
         results, failed, interrupted = _search(trial, tried, executor)
     if not results and failed:
-        raise InvalidInput(failed[0])
+        raise failed[0]
     if results:
         _report(results, base, search.output, json)
     for problem in failed:
@@ -183,7 +184,7 @@ class _Trial:
         self.base = {"n_threads": 1} | base if apart else base  # workers share the cores
         self.software = software()
 
-    def __call__(self, asked: tuple[Choices, int]) -> Score | str:
+    def __call__(self, asked: tuple[Choices, int]) -> Score | CaesuraError:
         """Return the score of settings on a fold, or the error that they cause."""
         check_software(self.software)
         choices, fold = asked
@@ -191,17 +192,20 @@ class _Trial:
         try:
             return _score(self.name, self.base | choices, rest, held_out)
         except CaesuraError as error:
-            return str(error)
+            return error
         except Exception as error:
-            return f"{type(error).__name__}: {error} (with {_shown(choices)})"
+            return CaesuraError(
+                f"{type(error).__name__}: {error} (with {_shown(choices)})",
+                remedy="try other values",
+            )
 
 
 def _search(
     trial: _Trial, tried: Sequence[Choices], executor: Executor
-) -> tuple[list[Result], list[str], bool]:
+) -> tuple[list[Result], list[CaesuraError], bool]:
     """Return the results, the failures, and whether the search was interrupted."""
     results: list[Result] = []
-    failed: list[str] = []
+    failed: list[CaesuraError] = []
     asked = [(choices, fold) for choices in tried for fold in range(trial.folds)]
     found, done = iter(executor.map(trial, asked)), 0
     try:
@@ -213,7 +217,7 @@ def _search(
                     done += 1
                     best = max((one.total.f1 for one in results), default=0.0)
                     ticker(done, f"best F1 so far {best:.4f}")
-                wrong = [score for score in scores if isinstance(score, str)]
+                wrong = [score for score in scores if isinstance(score, CaesuraError)]
                 if wrong:
                     failed.append(wrong[0])
                 else:
@@ -238,7 +242,7 @@ def _score(name: str, choices: Choices, train: list[Document], test: list[Docume
         with naming(f"{name} (a part of it)"):
             model = estimator(choices).fit(train)
     except CaesuraError as error:
-        raise InvalidInput(f"{error} (with {_shown(choices)})") from None
+        raise error.changed(remedy=f"{error.remedy} (with {_shown(choices)})") from None
     gold = [document.segments or () for document in test]
     return segment_counts(gold, model.predict(test), model.outside)
 

@@ -10,8 +10,9 @@ from typing import Any, Self, TypeVar
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.checks import nothing
 from caesura.compat.arrays import Sequences, sequences
-from caesura.compat.fitting import LABELS, OURS, SEQUENCES, append_all, trainer_of
+from caesura.compat.fitting import LABELS, ONE_FOR_EACH, OURS, SEQUENCES, append_all, trainer_of
 from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
 from caesura.compat.logparser import TrainLogParser
@@ -228,7 +229,7 @@ class CRF(Parameters):
             How much each sequence counts.
         """
         if (X_dev is None) != (y_dev is None):
-            raise InvalidInput("X_dev, y_dev: got only one, expected both or neither; pass both")
+            raise InvalidInput(place="X_dev, y_dev", got="only one", remedy="pass both, or neither")
         if self.keep_best and X_dev is None:
             expected = "False without X_dev and y_dev"
             raise InvalidInput(message("keep_best", True, expected, "give development data"))
@@ -237,7 +238,7 @@ class CRF(Parameters):
         if X_dev is not None and y_dev is not None:
             append_all(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
         if not trainer.gathered.n_tokens(0):
-            raise InvalidInput("X: got no tokens, expected at least one; give labelled sequences")
+            raise nothing("X", "tokens", "give labelled sequences")
         with named_as(OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
@@ -296,7 +297,7 @@ class CRF(Parameters):
         ]
         found = self._each(X, states_of)
         if list(map(len, gold)) != list(map(len, found)):
-            raise InvalidInput("X, y: got different lengths; give one label for each token")
+            raise InvalidInput(place="X, y", got="different lengths", remedy=ONE_FOR_EACH)
         pairs = [
             one == other
             for labels, said in zip(gold, found, strict=True)
@@ -358,9 +359,8 @@ class CRF(Parameters):
     @property
     def model_(self) -> ChainCRF:
         """The underlying `ChainCRF`."""
-        tagger = self.tagger_
-        if tagger is None:
-            raise not_fitted("CRF: not fitted yet; call fit(X, y) first, or pass model_filename")
+        if (tagger := self.tagger_) is None:
+            raise not_fitted("not fitted yet", place="CRF", remedy="call fit or set model_filename")
         return tagger.model
 
     @property

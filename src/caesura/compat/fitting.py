@@ -17,10 +17,11 @@ from caesura.models.examples import weights_of
 if TYPE_CHECKING:
     from caesura.compat.crf import CRF
 
-__all__ = ["LABELS", "OURS", "SEQUENCES", "append_all", "trainer_of"]
+__all__ = ["LABELS", "ONE_FOR_EACH", "OURS", "SEQUENCES", "append_all", "trainer_of"]
 
 SEQUENCES = "a list of sequences, each with the attributes of its tokens"
 LABELS = "the labels of each token of each sequence"
+ONE_FOR_EACH = "give one label for each token"  # remedy in errors
 _NAMES = {  # parameter -> its name in the trainer, where they differ
     "min_freq": "feature.minfreq",
     "all_possible_states": "feature.possible_states",
@@ -108,7 +109,10 @@ def append_all(
         if one is ends or labels is ends:
             more = names[1] if one is ends else names[0]
             raise InvalidInput(
-                f"{more}: got more than {i}, expected as many sequences in X as in y"
+                place=more,
+                got=f"more than {i}",
+                expected="as many sequences in X as in y",
+                remedy="give as many as in X",
             )
         try:
             if sample_weight is None:  # a user's own trainer may not accept weights
@@ -116,4 +120,4 @@ def append_all(
             else:
                 trainer.append(one, labels, group, next(weights))
         except InvalidInput as error:
-            raise InvalidInput(f"{names[0]}[{i}], {names[1]}[{i}]: {error}") from None
+            raise error.within(f"{names[0]}[{i}], {names[1]}[{i}]") from None

@@ -72,7 +72,12 @@ def training_of(
     corpus = corpus_of(data.encoder, data.parts, grow=True)
     offsets, tags, Y = data.offsets, data.tags, len(data.labels)
     if not len(tags):
-        raise InvalidInput("trainer: got no tokens, expected some; append labelled sequences first")
+        raise InvalidInput(
+            place="trainer",
+            got="no tokens",
+            expected="some",
+            remedy="append labelled sequences first",
+        )
     lengths = np.diff(offsets)
     starts = (np.arange(len(tags)) - np.repeat(offsets[:-1], lengths)).astype(np.int32)
     gold = _kernels.Gold(lengths, Y, offsets, starts, starts + 1, tags)

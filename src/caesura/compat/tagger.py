@@ -120,7 +120,12 @@ class Tagger:
     def model(self) -> ChainCRF:
         """The underlying estimator."""
         if self._model is None:
-            raise TaggerError("tagger: got no model, expected an open one; call open(name) first")
+            raise TaggerError(
+                place="tagger",
+                got="no model",
+                expected="an open one",
+                remedy="call open(name) first",
+            )
         return self._model
 
     @property
@@ -179,7 +184,10 @@ class Tagger:
         self._known()
         if len(labels) != self._length:
             raise InvalidInput(
-                f"yseq: got {len(labels)} labels, expected {self._length}, one for each token"
+                place="yseq",
+                got=f"{len(labels)} labels",
+                expected=f"{self._length}, one for each token",
+                remedy="check that they are the labels of this xseq",
             )
         if not labels:
             return 1.0
@@ -206,7 +214,12 @@ class Tagger:
     def _known(self) -> _kernels.Design:
         _ = self.model
         if self._design is None:
-            raise InvalidInput("tagger: got no sequence, expected one; call set(xseq) or tag(xseq)")
+            raise InvalidInput(
+                place="tagger",
+                got="no sequence",
+                expected="one",
+                remedy="call set(xseq) or tag(xseq)",
+            )
         return self._design
 
     def _asked(self) -> tuple[_kernels.Problem, _kernels.Posterior]:
@@ -275,8 +288,10 @@ def usable(name: str, model: Any) -> ChainCRF:
     """Return the model, or raise unless all of its features are given attributes."""
     if not isinstance(model, ChainCRF) or fitted_of(model).encoder.features != [attributes[0]]:
         raise InvalidInput(
-            f"{name}: got a model with features of its own, expected one of attributes that are "
-            "given; use caesura.load(path) and its predict"
+            place=name,
+            got="a model with features of its own",
+            expected="one of attributes that are given",
+            remedy="use caesura.load(path) and its predict",
         )
     return model
 
@@ -285,8 +300,10 @@ def _refuse_foreign(name: str, begin: bytes) -> None:
     """Raise if a file is in CRFsuite's format."""
     if begin == b"lCRF":
         raise _Foreign(
-            f"{name}: got a model that CRFsuite wrote, expected one of Caesura; train again with "
-            "caesura.compat.Trainer"
+            place=name,
+            got="a model that CRFsuite wrote",
+            expected="one of Caesura",
+            remedy="train again with caesura.compat.Trainer",
         )
 
 

@@ -124,7 +124,9 @@ class BaseTrainer:
             training on new sequences alone.
         """
         if self.gathered.groups:
-            raise InvalidInput("trainer: got sequences already; call start_from before append")
+            raise InvalidInput(
+                place="trainer", got="sequences already", remedy="call start_from before append"
+            )
         self.gathered = Gathered(fitted_of(usable("model", model)))
         self.gathered.near = near
 

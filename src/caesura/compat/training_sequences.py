@@ -50,7 +50,10 @@ class Gathered:
         length = len(part.ptr) - 1
         if length != len(labels):
             raise InvalidInput(
-                f"yseq: got {len(labels)} labels, expected {length}, one for each token of xseq"
+                place="yseq",
+                got=f"{len(labels)} labels",
+                expected=f"{length}, one for each token of xseq",
+                remedy="check that both are of the same sequence",
             )
         known, mine = self.labels, self.groups.setdefault(group, _Group([], [], []))
         mine.parts.append(part)

@@ -18,7 +18,7 @@ from typing import Any
 
 from caesura.corpora.columns import (
     BETWEEN,
-    NAME_LABELS,
+    CORRECT_CELL,
     RECORDED,
     TEXT,
     Columns,
@@ -84,8 +84,11 @@ def wrong_width(got: int, expected: int) -> InvalidInput:
     InvalidInput('got 3 cells, expected 2, as in the first line; quote cells that contain the
     separator')
     """
-    remedy = "quote cells that contain the separator"
-    return InvalidInput(f"got {got} cells, expected {expected}, as in the first line; {remedy}")
+    return InvalidInput(
+        got=f"{got} cells",
+        expected=f"{expected}, as in the first line",
+        remedy="quote cells that contain the separator",
+    )
 
 
 def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally) -> Document:
@@ -175,8 +178,7 @@ def _not_found(text: str, label: str, part: str, taken: Sequence[Span]) -> Inval
         other = over[0]
         shown = reprlib.repr(text[other.start : other.end])
         expected = f"a value that does not overlap the field {other.label!r}, {shown}"
-    remedy = f"correct the cell, add its character offsets (VALUE @start:end), or {NAME_LABELS}"
-    return InvalidInput(message(label, part, expected, remedy))
+    return InvalidInput(message(label, part, expected, CORRECT_CELL))
 
 
 def _recorded_span(text: str, label: str, part: str) -> Span | None:
@@ -250,7 +252,7 @@ def row_of(
                 )
                 raise InvalidInput(message("segments", span.label, expected, "rename the label"))
     except InvalidInput as error:
-        raise InvalidInput(f"documents[{i}].{error}") from None
+        raise error.within(f"documents[{i}]", ".") from None
     cells = _parts(content, spans, "")
     read = [(label, part.replace("\\|", "|")) for label, some in cells.items() for part in some]
     try:

@@ -37,7 +37,10 @@ TEXT = "text"
 BETWEEN = " | "
 NAME_TEXT = "name it with text='...'"  # remedies in errors
 GIVE_HEADER = f"write a header, or if the name of the text is right, {NAME_TEXT}"
-NAME_LABELS = "name the labels without this column, with labels=['...']"
+CORRECT_CELL = (
+    "correct the cell, add its character offsets (VALUE @start:end), or name the labels without "
+    "this column, with labels=['...']"
+)
 SAMPLE = 100  # rows from which the roles of columns are chosen
 _MOST_CELLS = 200_000  # maximum number of cells in the sample
 _MOST_CANDIDATES = 5  # columns that are considered as the text
@@ -190,8 +193,10 @@ def _text_column(
         return names[0], True
     if _looks_like_data(names, sample):
         raise InvalidInput(
-            f"columns: got {_listed([repr(one) for one in names])}, which look like a row of the "
-            "table, expected names of columns; write them on the first line"
+            place="columns",
+            got=f"{_listed([repr(one) for one in names])}, which look like a row of the table",
+            expected="names of columns",
+            remedy="write them on the first line",
         )
     named = set(labels or ())
     others = [name for name in names if name not in named]

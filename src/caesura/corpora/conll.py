@@ -195,7 +195,9 @@ def _text(rows: Rows, tokens: Sequence[str], source: Source) -> tuple[str | None
             elif key == "offsets":
                 offsets = tuple(tuple(map(int, span.split(":"))) for span in value.split())
         except ValueError:
-            raise source.error(number, f"{key}: got {value!r}, which cannot be read") from None
+            expected = "JSON" if key == "text_json" else "pairs of numbers, as 0:4 5:9"
+            refused = InvalidInput(message(key, value, expected, "correct the comment"))
+            raise source.error(number, refused) from None
     if isinstance(text, str) and offsets is None:
         offsets = align(text, tokens)
     return text, offsets
@@ -264,7 +266,7 @@ def write_conll(
                     tags = to_tags(document.segments, scheme, T, outside, untyped=untyped)
                 rows = _written(document, names, tags, separator)
             except InvalidInput as error:
-                raise InvalidInput(f"documents[{i}].{error}") from None
+                raise error.within(f"documents[{i}]", ".") from None
             file.writelines(f"{line}\n" for line in _metadata_lines(document) if comments)
             file.writelines(f"{row}\n" for row in rows)
             file.write("\n")
@@ -302,7 +304,10 @@ def _written(
     """Return the lines of a document, or raise for values that columns cannot hold."""
     if not document.tokens:
         raise InvalidInput(
-            "tokens: got none, expected at least one; leave the document out, or write JSON lines"
+            place="tokens",
+            got="none",
+            expected="at least one",
+            remedy="leave the document out, or write JSON lines",
         )
     values: list[Sequence[str]] = []
     for name in names:
@@ -310,18 +315,24 @@ def _written(
         if (column := tags if name == TAG else column) is None:
             if name == TAG:
                 raise InvalidInput(
-                    "segments: got None, expected segments, as in the first document; label all "
-                    "documents, or none"
+                    place="segments",
+                    got="None",
+                    expected="segments, as in the first document",
+                    remedy="label all documents, or none",
                 )
             raise InvalidInput(
-                f"columns: got no {name!r}, expected this column in every document; add it, or "
-                "leave the column out"
+                place="columns",
+                got=f"no {name!r}",
+                expected="this column in every document",
+                remedy="add it, or leave the column out",
             )
         values.append(column)
     if tags is None and document.segments is not None:
         raise InvalidInput(
-            "segments: got a list, expected None as in the first document; label all documents, or "
-            "none"
+            place="segments",
+            got="a list",
+            expected="None as in the first document",
+            remedy="label all documents, or none",
         )
     spaces = " \t" if separator == " " else separator
     wrong = re.compile(f"[\r\n\ud800-\udfff{re.escape(spaces)}]")

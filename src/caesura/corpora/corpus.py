@@ -44,6 +44,7 @@ class Notes(NamedTuple):
     skipped_at: tuple[int, ...] = ()  # indices of the skipped documents
     damaged: str | None = None  # why the rest of the file could not be read
     repeated_at: tuple[str, ...] = ()  # the first 20 repeated cells
+    errors: tuple[InvalidInput, ...] = ()  # those of `skipped`, with the line and other fields
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -100,7 +101,7 @@ class Tally(Alignment):
         self.discontinuous = self.relations = self.n_repeated = 0
         self.repeated_at: list[str] = []
         self.place = ""  # place of the current row, for messages
-        self.skipped: list[str] = []
+        self.errors: list[InvalidInput] = []
         self.skipped_at: list[int] = []
         self.damaged: str | None = None
 
@@ -112,8 +113,8 @@ class Tally(Alignment):
         self.n_skipped += 1
         if isinstance(error, Damaged):
             self.damaged = str(error)
-        if len(self.skipped) < KEPT.get():
-            self.skipped.append(str(error))
+        if len(self.errors) < KEPT.get():
+            self.errors.append(error.with_traceback(None))
 
     def repeated(self, part: str, label: str) -> None:
         """Count a cell whose value occurs more than once in its text."""
@@ -125,13 +126,15 @@ class Tally(Alignment):
     def notes(self) -> Notes:
         """The notes so far."""
         spans = (self.cut, self.align, self.lost, self.discontinuous, self.relations)
-        made = Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
+        skipped = tuple(map(str, self.errors))
+        made = Notes(self.documents, skipped, self.n_skipped, *spans)
         return made._replace(
             repeated=self.n_repeated,
             first_repeated=self.repeated_at[0] if self.repeated_at else "",
             repeated_at=tuple(self.repeated_at),
             skipped_at=tuple(self.skipped_at),
             damaged=self.damaged,
+            errors=tuple(self.errors),
         )
 
 
@@ -222,8 +225,11 @@ class Corpus:
             except MemoryError:
                 number = tally.documents + tally.n_skipped + 1
                 raise TooLarge(
-                    f"{name_of(self.path)}, sequence {number}: there is not enough memory to read "
-                    "it; split it into shorter ones"
+                    "there is not enough memory to read it",
+                    file=name_of(self.path),
+                    line=number,
+                    unit="sequence",
+                    remedy="split it into shorter ones",
                 ) from None
             if document is None:
                 return
@@ -246,5 +252,5 @@ class _Recut:
             try:
                 yield recut(document, self.tokeniser)
             except InvalidInput as error:
-                place = f"{name_of(self.corpus.path)}, sequence {i}"
-                raise error.changed(argument=f"{place}: {error.argument}") from None
+                name = name_of(self.corpus.path)
+                raise error.changed(file=name, line=i, unit="sequence") from None

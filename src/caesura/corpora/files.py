@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from caesura.corpora.reading_progress import meter
 from caesura.corpora.temporary import Beside, named_errors, opened
-from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.errors import InvalidInput, message
 
 __all__ = [
     "OTHER_ENCODING",
@@ -39,7 +39,8 @@ __all__ = [
     "writing",
 ]
 
-OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # remedy in errors
+OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # remedies in errors
+COPY_AGAIN = "copy or compress it again"
 Name = str | os.PathLike[str]  # a file name; "-" is the standard input or output
 
 
@@ -136,17 +137,12 @@ class Source:
                 text.detach()
 
     def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
-        problem = f"got bytes that are not {self._encoding}, {error.reason}"
-        return self.error(number, problem).changed(remedy=OTHER_ENCODING)
+        came = f"bytes that are not {self._encoding}, {error.reason}"
+        return self.error(number, InvalidInput(got=came, remedy=OTHER_ENCODING))
 
-    def error(self, line: int, problem: str | Exception) -> InvalidInput:
+    def error(self, line: int, error: InvalidInput) -> InvalidInput:
         """Return an error that names the line."""
-        text = problem if isinstance(problem, str) else str(problem)
-        about = problem if isinstance(problem, CaesuraError) else InvalidInput(text)
-        place = f"{self.name}, line {line}"
-        made = Damaged() if isinstance(problem, Damaged) else InvalidInput()
-        made.__dict__.update(about.__dict__)
-        return made.changed(argument=f"{place}: {about.argument}" if about.argument else place)
+        return error.changed(file=self.name, line=line)
 
     @property
     def name(self) -> str:
@@ -166,7 +162,7 @@ class Source:
                 yield file
             except damage(packing) as error:
                 problem = f"the compressed file is damaged or cut off here: {error}"
-                raise Damaged(problem) from None
+                raise Damaged(problem, file=self.name, remedy=COPY_AGAIN) from None
 
     def _raw(self) -> contextlib.AbstractContextManager[IO[bytes]]:
         """Open the file for reading raw bytes."""
@@ -174,7 +170,9 @@ class Source:
             self._kept.seek(0)
             return contextlib.nullcontext(self._kept)
         if self._once and self._used:
-            raise InvalidInput(f"{self.name}: can be read only once; keep its documents in a list")
+            raise InvalidInput(
+                "can be read only once", place=self.name, remedy="keep its documents in a list"
+            )
         self._used = True
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
@@ -200,7 +198,7 @@ def beginning(path: Name, size: int = 2**16) -> bytes:
         with Source(path).opened() as file:
             return file.read(size)
     except Damaged as error:
-        raise Damaged(f"{name_of(path)}, line 1: {error}") from None
+        raise error.changed(line=1) from None
 
 
 def unpacked_suffix(path: Name) -> str:

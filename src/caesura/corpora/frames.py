@@ -66,8 +66,10 @@ def from_frame(
     if text is None and not any(name.strip().casefold() == "text" for name in names):
         listed = ", ".join(map(repr, names[:12]))
         raise InvalidInput(
-            f"text: got None and the columns {listed}, expected the name of the column with the "
-            "text; pass text='...'"
+            place="text",
+            got=f"None and the columns {listed}",
+            expected="the name of the column with the text",
+            remedy="pass text='...'",
         )
     chosen = choose(names, [], text, wanted)
     place = {name: i for i, name in enumerate(names)}
@@ -78,9 +80,7 @@ def from_frame(
         try:
             out.append(document_of(chosen, place, row, cutter, tally))
         except InvalidInput as error:
-            where = f"frame, row {i}"
-            argument = f"{where}: {error.argument}" if error.argument else where
-            fields = {"argument": argument}
+            fields: dict[str, Any] = {"file": "frame", "line": i, "unit": "row"}
             cell = row[place[error.argument]] if error.argument in wanted else None
             if isinstance(cell, int | float) and not isinstance(cell, bool):
                 fields["remedy"] = (

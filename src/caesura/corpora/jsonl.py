@@ -23,7 +23,7 @@ from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.spans import labelled, spans_of
 from caesura.documents import FIELDS, Document, Tokeniser, as_document
 from caesura.documents.conversion import carried_keys, token_columns
-from caesura.documents.document import with_columns
+from caesura.documents.document import GIVE_ONE_EACH, GIVE_ROWS, with_columns
 from caesura.documents.spans import checked_spans
 from caesura.errors import InvalidInput, message
 
@@ -157,7 +157,9 @@ class _Keys(NamedTuple):
             if not record.keys() & OWN and record:
                 listed = ", ".join(map(repr, list(record)[:12]))
                 expected = "the key of the text: none is named text or tokens"
-                raise InvalidInput(f"text: got the keys {listed}, expected {expected}; {NAME_TEXT}")
+                raise InvalidInput(
+                    place="text", got=f"the keys {listed}", expected=expected, remedy=NAME_TEXT
+                )
             return record
         if self.text not in record:
             listed = ", ".join(map(repr, list(record)[:12]))
@@ -189,7 +191,7 @@ def _loaded(line: str) -> Any:
         problem = f"invalid JSON at column {error.colno}: {error.msg}"
     except (RecursionError, ValueError) as error:  # too deeply nested, or too many digits
         problem = f"got JSON that cannot be read: {error}"
-    raise InvalidInput(f"{problem}; write an object with tokens or text") from None
+    raise InvalidInput(problem, remedy="write an object with tokens or text") from None
 
 
 def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
@@ -198,7 +200,9 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
         expected, remedy = "an object with tokens or text", "write {...}"
         raise InvalidInput(message("the line", record, expected, remedy))
     if record.get("segments") is not None and record.get("spans") is not None:
-        raise InvalidInput("spans: got segments as well, expected one of them; leave one out")
+        raise InvalidInput(
+            place="spans", got="segments as well", expected="one of them", remedy="leave one out"
+        )
     if not isinstance(record.get("segments") or [], list):
         expected, remedy = "a list of [start, end, label]", "ends are exclusive"
         raise InvalidInput(message("segments", record["segments"], expected, remedy))
@@ -206,9 +210,12 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
     try:
         bare = as_document(given, tokeniser, "record")
     except InvalidInput as error:
-        text = str(error).removeprefix("record.").removeprefix("record: ")
-        meant = "" if ";" in text else f"; {RENAME}"
-        raise InvalidInput(text + meant) from None
+        argument = (error.argument or "").removeprefix("record").removeprefix(".")
+        part = error.part if argument else error.part.removeprefix(".")
+        named = error.changed(argument=argument, part=part, remedy=error.remedy or RENAME)
+        raise named.reworded(
+            {one: f"{one}, or {RENAME}" for one in (GIVE_ONE_EACH, GIVE_ROWS)}
+        ) from None
     spans = record.get("spans")
     checked = None if spans is None else checked_spans(spans, bare)
     given = {key: value for key, value in record.items() if key not in RESERVED}
@@ -263,7 +270,7 @@ def write_jsonl(
                 record = _record(document) if form == "tokens" else _text_record(document)
                 file.write(_json(record) + "\n")
             except InvalidInput as error:
-                raise InvalidInput(f"documents[{i}].{error}") from None
+                raise error.within(f"documents[{i}]", ".") from None
     return i + 1
 
 
@@ -310,7 +317,11 @@ def _json(record: dict[str, Any]) -> str:
     except UnicodeEncodeError:  # a lone surrogate
         return json.dumps(record, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"attributes: got what JSON cannot hold: {error}") from None
+        raise InvalidInput(
+            place="attributes",
+            got=f"what JSON cannot hold: {error}",
+            remedy="convert it to numbers, strings, lists and dicts",
+        ) from None
     return line
 
 

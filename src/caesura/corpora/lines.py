@@ -86,7 +86,7 @@ def write_text(path: Name, documents: Iterable[Document]) -> int:
                     expected, remedy = "a text on one line", "write JSON lines"
                     raise InvalidInput(message("text", text, expected, remedy))
             except InvalidInput as error:
-                raise InvalidInput(f"documents[{i}].{error}") from None
+                raise error.within(f"documents[{i}]", ".") from None
             marked = i == 0 and text.startswith("\ufeff")  # readers drop one byte order mark
             file.write("\ufeff" * marked + text + "\n")
     return i + 1

@@ -10,8 +10,19 @@ from typing import NamedTuple
 from caesura.corpora.files import Source
 from caesura.errors import InvalidInput
 
-__all__ = ["DOCUMENT_START", "TAG", "TOKEN", "Form", "Rows", "sequences"]
+__all__ = [
+    "CORRECT_COLUMNS",
+    "CORRECT_LINE",
+    "DOCUMENT_START",
+    "TAG",
+    "TOKEN",
+    "Form",
+    "Rows",
+    "sequences",
+]
 
+CORRECT_LINE = "correct the line, or pass separator"  # remedies in errors
+CORRECT_COLUMNS = "correct the line or columns, or pass separator"
 DOCUMENT_START = "-DOCSTART-"
 TOKEN, TAG = "token", "tag"
 _METADATA = re.compile(r"# (global\.columns|text|text_json|offsets) = (.*)", re.DOTALL)
@@ -120,9 +131,12 @@ def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shap
         rows.fields.append(fields)
         rows.lines.append(number)
     elif not marked:
-        came = f"got {len(fields)} fields, expected {shape.width}, {shape.shown}"
-        problem = source.error(number, f"{came}; correct the line, or pass separator")
-        return rows._replace(problem=problem)
+        error = InvalidInput(
+            got=f"{len(fields)} fields",
+            expected=f"{shape.width}, {shape.shown}",
+            remedy=CORRECT_LINE if form.columns is None else CORRECT_COLUMNS,
+        )
+        return rows._replace(problem=source.error(number, error))
     return rows
 
 
@@ -150,6 +164,6 @@ def _begin(
 def _shape(form: Form, line: int, names: Sequence[str], example: str | None) -> _Shape:
     """Return the layout for these column names, unless other names are given."""
     given = names if form.columns is None else form.columns
-    shown = f"as on line {line}" if form.columns is None else "as columns names them"
+    shown = f"as on line {line}" if form.columns is None else "the number of the given columns"
     layout = {name: i for i, name in enumerate(given) if name is not None}
     return _Shape(len(given), layout, shown, example)

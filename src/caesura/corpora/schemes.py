@@ -14,6 +14,8 @@ from caesura.errors import InvalidInput, message
 from caesura.segments import SCHEMES, Scheme
 
 __all__ = [
+    "NAME_SCHEME",
+    "NAME_SCHEME_OR_PLAIN",
     "TagCounts",
     "check_foreign",
     "detect_scheme",
@@ -22,6 +24,8 @@ __all__ = [
     "scheme_of_most",
 ]
 
+NAME_SCHEME = "correct the tags or name their scheme"  # remedies in errors
+NAME_SCHEME_OR_PLAIN = f"{NAME_SCHEME}, plain if they are labels"
 # In order of preference. S/A is never guessed, as its tags look too much like labels.
 _CANDIDATES = [row for row in SCHEMES if row.begin and row.name != "SA"]
 _LETTERS = {row.name: {row.begin, row.inside, row.end, row.single} for row in _CANDIDATES}
@@ -76,17 +80,18 @@ def detect_scheme(
         other = next(tag for tag in tags if tag not in lettered)
         one, two = (f"{tag!r} ({place.format(lines[tag])})" for tag in (lettered[0], other))
         raise InvalidInput(
-            f"{name}: got {one} and {two}, expected tags of one scheme; correct the tags or name "
-            "their scheme"
+            place=name, got=f"{one} and {two}", expected="tags of one scheme", remedy=NAME_SCHEME
         )
     letters = {tag.partition("-")[0] for tag in tags}
     rows = [row for row in _CANDIDATES if letters <= _LETTERS[row.name]]
     wrong = {row.name: _wrong(counts.pairs, row) for row in rows}
     if not rows or (bare and min(wrong.values())):
+        shown = f"{tags[0]!r} ({place.format(lines[tags[0]])})"
         raise InvalidInput(
-            f"{name}: got the letters {', '.join(sorted(letters))}, as in {tags[0]!r} "
-            f"({place.format(lines[tags[0]])}), expected those of one scheme; correct the "
-            "tags or name their scheme, plain if they are labels"
+            place=name,
+            got=f"the letters {', '.join(sorted(letters))}, as in {shown}",
+            expected="those of one scheme",
+            remedy=NAME_SCHEME_OR_PLAIN,
         )
     return min(wrong, key=lambda name: wrong[name])
 
@@ -103,7 +108,7 @@ def find_scheme(
         return detect_scheme(counts, outside, others=others), frozenset()
     except InvalidInput as error:
         if not skip:
-            raise InvalidInput(f"{source.name}: {error}") from None
+            raise error.changed(file=source.name) from None
         return scheme_of_most(counts, outside)
 
 

@@ -7,7 +7,7 @@ import re
 from typing import Protocol
 
 from caesura.corpora.files import Source, unpacked_suffix
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, Remedy, message
 
 __all__ = ["LOOKED", "PASS_SEPARATOR", "check_separator", "declared_separator", "found_separator"]
 
@@ -15,7 +15,7 @@ _SEPARATORS = ",;\t|"
 _DECLARED = re.compile(r"(\"?)sep=([^\"\r\n])\1[\r\n]*", re.IGNORECASE)
 LOOKED = 20  # rows that are read to find the separator
 _IN_NAMES = " \xa0_-.()[]/'\""  # characters that are common in the name of a single column
-PASS_SEPARATOR = "pass separator="  # beginning of a remedy
+PASS_SEPARATOR = "pass separator={shown}, or separator=',' if there is only one column"
 
 
 class Lines(Protocol):
@@ -78,13 +78,13 @@ def _check_single(source: Source, first: str, lines: list[str]) -> None:
             continue
         count = first.count(character)
         if other and all(line.count(character) == count for line in other):
-            expected = "cells separated by commas, semicolons, tabs or vertical bars"
             shown = repr(character)
-            raise source.error(
-                1,
-                f"got {first.strip()!r} and {count} {shown} on every line, expected {expected}; "
-                f"{PASS_SEPARATOR}{shown}, or separator=',' if there is only one column",
+            error = InvalidInput(
+                got=f"{first.strip()!r} and {count} {shown} on every line",
+                expected="cells separated by commas, semicolons, tabs or vertical bars",
+                remedy=Remedy(PASS_SEPARATOR, shown=shown),
             )
+            raise source.error(1, error)
 
 
 def _cut(lines: list[str], separator: str) -> list[list[str]]:

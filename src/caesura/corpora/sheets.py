@@ -16,7 +16,7 @@ from caesura.corpora.corpus import Align, Corpus, OnError
 from caesura.corpora.files import PACKED, Damaged, Name, Source, name_of
 from caesura.corpora.tables import Numbered, table_corpus, write_table
 from caesura.documents import Document, Tokeniser
-from caesura.errors import CaesuraError, InvalidInput, MissingPackage
+from caesura.errors import InvalidInput, MissingPackage
 
 __all__ = ["read_parquet", "read_xlsx", "write_parquet", "write_xlsx"]
 
@@ -159,12 +159,8 @@ def _value(cell: Any) -> Any:
 def _placer(path: Name) -> Any:
     """Return a function that makes errors naming a row."""
 
-    def placed(number: int, problem: str | Exception) -> InvalidInput:
-        about = problem if isinstance(problem, CaesuraError) else InvalidInput(str(problem))
-        where = f"{name_of(path)}, row {number}" if number else name_of(path)
-        made = InvalidInput()
-        made.__dict__.update(about.__dict__)
-        return made.changed(argument=f"{where}: {about.argument}" if about.argument else where)
+    def placed(number: int, error: InvalidInput) -> InvalidInput:
+        return error.changed(file=name_of(path), line=number or None, unit="row")
 
     return placed
 
@@ -192,11 +188,11 @@ def _started(path: Name, kind: str, rows: Callable[[], Iterator[Numbered]]) -> I
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
     except Damaged as error:
-        yield number, Damaged(f"{name_of(path)}, line 1: {error}")
+        yield number, error.changed(line=1)
     except Exception as error:  # any error of the library
         problem = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-        wrong = f"got a file that is not {kind} or is damaged ({problem[:200]}); write it again"
-        yield number, Damaged(f"{name_of(path)}: {wrong}")
+        came = f"a file that is not {kind} or is damaged ({problem[:200]})"
+        yield number, Damaged(file=name_of(path), got=came, remedy="write it again")
 
 
 def write_parquet(

@@ -154,12 +154,13 @@ def _tagged(
         return _Tagged((), [], [], [], rows.problem)
     width = len(layout)
     if columns is None and width < 3:
-        raise source.error(
-            rows.lines[0],
-            f"got {counted(width, 'field')}, expected at least 3: the token, the gold tag and the "
-            "predicted tag; name the columns, as gold,predicted, if there are no tokens, or give "
+        error = InvalidInput(
+            got=counted(width, "field"),
+            expected="at least 3: the token, the gold tag and the predicted tag",
+            remedy="name the columns, as gold,predicted, if there are no tokens, or give "
             "predictions in a second file",
         )
+        raise source.error(rows.lines[0], error)
     places = layout if columns is not None else {TOKEN: 0, GOLD: width - 2, PREDICTED: width - 1}
     gold, guess = ([fields[places[name]] for fields in rows.fields] for name in (GOLD, PREDICTED))
     tokens = [str(t) for t in range(1, len(gold) + 1)]

@@ -23,7 +23,7 @@ from caesura.corpora.columns import plain_text
 from caesura.corpora.files import Name, binary_writing, unpacked_suffix
 from caesura.corpora.kinds import Kind, arrow_type, converted, family, kind_of, united
 from caesura.corpora.temporary import named_errors, scratch, scratch_name
-from caesura.errors import InvalidInput, MissingPackage, TooLarge
+from caesura.errors import InvalidInput, MissingPackage, TooLarge, message
 
 __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
 
@@ -226,9 +226,8 @@ class _Csv:
             try:
                 self.file.write(csv_line(cells, self.separator).encode())
             except UnicodeEncodeError:
-                raise InvalidInput(
-                    "cells: got half of a surrogate pair, which UTF-8 cannot hold; write JSON lines"
-                ) from None
+                got = "half of a surrogate pair, which UTF-8 cannot hold"
+                raise InvalidInput(place="cells", got=got, remedy="write JSON lines") from None
         self.file.flush()
 
     def close(self) -> None:
@@ -294,8 +293,9 @@ class _Parquet:
                 arrays.append(self.arrow.array(cells, field.type))
             except (self.arrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 raise InvalidInput(
-                    f"column {field.name!r}: got what a column of {field.type} cannot hold "
-                    f"({error}); write CSV or JSON lines"
+                    place=f"column {field.name!r}",
+                    got=f"what a column of {field.type} cannot hold ({error})",
+                    remedy="write CSV or JSON lines",
                 ) from None
         self.writer.write_batch(self.arrow.record_batch(arrays, schema=self.schema))
 
@@ -334,8 +334,9 @@ class _Sheet:
         self.count += 1
         if self.count > MOST_ROWS:
             raise TooLarge(
-                f"rows: got more than {MOST_ROWS - 1:,}, which a sheet of Excel cannot hold; write "
-                "CSV or Parquet"
+                place="rows",
+                got=f"more than {MOST_ROWS - 1:,}, which a sheet of Excel cannot hold",
+                remedy="write CSV or Parquet",
             )
         self.sheet.append([self._cell(cell) for cell in cells])
 
@@ -357,16 +358,19 @@ class _Sheet:
             return value
         if len(value) > MOST_CHARACTERS:
             raise TooLarge(
-                f"row {self.count}: got a cell of {len(value):,} characters, expected at most "
-                f"{MOST_CHARACTERS:,}, as Excel has them; write CSV or Parquet"
+                place=f"row {self.count}",
+                got=f"a cell of {len(value):,} characters",
+                expected=f"at most {MOST_CHARACTERS:,}, as Excel has them",
+                remedy="write CSV or Parquet",
             )
         try:
             cell = WriteOnlyCell(self.sheet, value)
         except IllegalCharacterError:
-            expected = "no control characters, which Excel refuses"
-            raise InvalidInput(
-                f"row {self.count}: got {value!r}, expected {expected}; write CSV or JSON lines"
-            ) from None
+            expected, remedy = (
+                "no control characters, which Excel refuses",
+                "write CSV or JSON lines",
+            )
+            raise InvalidInput(message(f"row {self.count}", value, expected, remedy)) from None
         cell.data_type = "s"
         if len(value) < 256:
             cell.number_format = "@"

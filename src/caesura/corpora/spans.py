@@ -32,8 +32,12 @@ def spans_of(document: Document) -> list[Span] | None:
         pairs = zip(ends, document.tokens, strict=False)  # one end more than there are tokens
         offsets = tuple((start, start + len(token)) for start, token in pairs)
     if offsets is None:
-        problem = "got tokens that do not occur in the text, expected tokens of the text"
-        raise InvalidInput(f"offsets: {problem}; pass offsets, or write JSON lines")
+        raise InvalidInput(
+            place="offsets",
+            got="tokens that do not occur in the text",
+            expected="tokens of the text",
+            remedy="pass offsets, or write JSON lines",
+        )
     spans = [Span(offsets[s.start][0], offsets[s.end - 1][1], s.label) for s in document.segments]
     for i, span in enumerate(spans):
         if span.start >= span.end:

@@ -112,15 +112,17 @@ def _document(path: Path, tokeniser: Tokeniser, encoding: str, tally: Tally) -> 
         text = path.read_bytes().decode(encoding)
     except UnicodeDecodeError as error:
         number = error.object.count(b"\n", 0, error.start) + 1
-        problem = f"got bytes that are not {encoding}, {error.reason}"
-        raise Source(path).error(number, f"{problem}; pass another encoding") from None
+        came = f"bytes that are not {encoding}, {error.reason}"
+        refused = InvalidInput(got=came, remedy="pass another encoding")
+        raise Source(path).error(number, refused) from None
     document = Document.from_text(text, tokeniser)
     notes = path.with_suffix(".ann")
     if not notes.exists():
         return document
     source = Source(notes, encoding)
     spans: list[Span] = []
-    places: list[str] = []
+    keys: list[str] = []
+    lines: dict[str, int] = {}
     for number, line in source.lines():
         if isinstance(line, InvalidInput):
             raise line
@@ -130,11 +132,12 @@ def _document(path: Path, tokeniser: Tokeniser, encoding: str, tally: Tally) -> 
             raise source.error(number, error) from None
         if found is not None:
             spans.append(found)
-            places.append(f"line {number}: {line.partition(chr(9))[0]}")
+            keys.append(line.partition("\t")[0])
+            lines[keys[-1]] = number
     try:
-        return labelled(document, spans, tally, places)
+        return labelled(document, spans, tally, keys)
     except InvalidInput as error:
-        raise InvalidInput(f"{source.name}, {error}") from None
+        raise error.changed(file=source.name, line=lines.get(error.place)) from None
 
 
 def _span(line: str, text: str, tally: Tally) -> Span | None:
@@ -205,7 +208,7 @@ def write_brat(path: Name, documents: Iterable[Document]) -> int:
             try:
                 _write(beside / f"{i:06d}", document)
             except InvalidInput as error:
-                raise InvalidInput(f"documents[{i}].{error}") from None
+                raise error.within(f"documents[{i}]", ".") from None
         if place.exists():
             place.rmdir()
         beside.rename(place)

@@ -129,7 +129,7 @@ def table_corpus(
     path: Name,
     format: str,
     rows: Callable[[], Iterator[Numbered]],
-    place: Callable[[int, str | Exception], InvalidInput],
+    place: Callable[[int, InvalidInput], InvalidInput],
     options: Mapping[str, Any],
     align: Align,
     on_error: OnError,
@@ -196,7 +196,7 @@ def table_corpus(
 
 
 def _check_rows(
-    rows: Iterable[Numbered], width: int, place: Callable[[int, str | Exception], InvalidInput]
+    rows: Iterable[Numbered], width: int, place: Callable[[int, InvalidInput], InvalidInput]
 ) -> None:
     """Raise at the first row that is unreadable or has a wrong number of cells."""
     for number, row in rows:
@@ -276,7 +276,10 @@ def _rows(source: Source, lines: _Lines, separator: str) -> Iterator[Numbered]:
             return
         except csv.Error as error:
             expected = 'cells with their quotes closed and doubled inside, as "a ""b"""'
-            row = source.error(before, f"got a row that ends wrong ({error}), expected {expected}")
+            refused = InvalidInput(
+                got=f"a row that ends wrong ({error})", expected=expected, remedy="correct the row"
+            )
+            row = source.error(before, refused)
         except InvalidInput as error:
             row = error
         finally:

@@ -70,19 +70,19 @@ def room_for(error: BaseException) -> str:
     Examples
     --------
     >>> room_for(OSError(errno.ENOSPC, "No space left on device", "a.xlsx"))
-    '; make room there, or write to another disk'
+    'make room there, or write to another disk'
     >>> room_for(ValueError("a"))
     ''
     """
     if not isinstance(error, OSError):
         return ""
     if error.errno == errno.EFBIG:
-        return "; raise the limit on the size of files (ulimit -f), or write to another disk"
+        return "raise the limit on the size of files (ulimit -f), or write to another disk"
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return ""
     if str(error.filename or "").startswith(_SCRATCH):
-        return "; make room there, or set TMPDIR to a folder on another disk"
-    return "; make room there, or write to another disk"
+        return "make room there, or set TMPDIR to a folder on another disk"
+    return "make room there, or write to another disk"
 
 
 def scratch_name() -> str:

@@ -159,8 +159,8 @@ def _joined(text: str, spans: Iterable[Span]) -> list[Span]:
 
 def _document(record: Record, tokeniser: Tokeniser, merge: bool, tally: Tally) -> Document:
     """Convert a record to a document."""
-    if record.problem is not None:
-        raise InvalidInput(record.problem)
+    if record.error is not None:
+        raise record.error
     text, spans = _laid(record)
     if merge and not record.preserved:
         spans = _joined(text, spans)
@@ -218,7 +218,7 @@ def write_xml(
             try:
                 content = _content(document)
             except InvalidInput as error:
-                raise InvalidInput(f"documents[{i}].{error}") from None
+                raise error.within(f"documents[{i}]", ".") from None
             told = "" if document.segments is not None else ' labelled="no"'
             file.write(f'<{record} xml:space="preserve"{told}>{content}</{record}>\n')
         file.write(f"</{root}>\n")

@@ -27,11 +27,7 @@ class Record(NamedTuple):
     pieces: list[tuple[str | None, str]]  # (label, text); the label is None between elements
     preserved: bool  # whether white space is preserved
     labelled: bool  # False if its segments are marked as unknown
-    problem: str | None = None
-
-
-class _Refused(Exception):  # noqa: N818 - a condition, not a bug
-    """A well-formed construct that is not supported."""
+    error: InvalidInput | None = None
 
 
 class _Parser:
@@ -76,14 +72,20 @@ class _Parser:
         self.encoding = self.encoding or encoding
 
     def _entity(self, name: str, *_: object) -> None:
-        raise _Refused(f"got the entity {name!r}, expected none but those of XML; write it out")
+        raise InvalidInput(
+            got=f"the entity {name!r}", expected="none but those of XML", remedy="write it out"
+        )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._open.append(name)
         depth = len(self._open)
         self.root = self.root or name
         if depth > _DEEPEST:
-            raise _Refused(f"got {depth} elements inside one another, expected {_DEEPEST} or fewer")
+            raise InvalidInput(
+                got=f"{depth} elements inside one another",
+                expected=f"{_DEEPEST} or fewer",
+                remedy="nest them less deeply",
+            )
         if not self._inside:
             if name == self.record or (self.record is None and depth == 2):
                 self._inside, self.child, self.seen = depth, name, True
@@ -96,8 +98,8 @@ class _Parser:
                 (attributes.get("label", name) if name == SEGMENT else name, "")
             )
         elif depth == self._inside + 2:
-            problem = message(f"<{self._open[-2]}>", f"<{name}>", "text in it", "take it out")
-            self._now.setdefault("problem", problem)
+            text = message(f"<{self._open[-2]}>", f"<{name}>", "text in it", "take it out")
+            self._now.setdefault("error", InvalidInput(text))
 
     def _end(self, _name: str) -> None:
         if self._inside and len(self._open) == self._inside:
@@ -110,7 +112,7 @@ class _Parser:
         if not self._inside:
             if self.record is None and text.strip():
                 expected, remedy = "documents in elements of their own", "or pass record"
-                raise _Refused(message("text outside of them", text.strip(), expected, remedy))
+                raise InvalidInput(message("text outside of them", text.strip(), expected, remedy))
             return
         pieces = self._now["pieces"]
         if depth == self._inside and (not pieces or pieces[-1][0] is not None):
@@ -135,10 +137,10 @@ def records(
                 last = not content
                 try:
                     parser.feed(content, last)
-                except (expat.ExpatError, _Refused, LookupError, ValueError) as error:
+                except (expat.ExpatError, LookupError, ValueError) as error:
                     yield from parser.taken()
                     line, place = parser.place
-                    yield source.error(line, _problem(error))
+                    yield source.error(line, _explained(error))
                     begun = None if last else _next(file, content[max(place - fed, 0) :], parser)
                     if begun is None:
                         return
@@ -159,8 +161,10 @@ def records(
         return
     if parser.record is not None and not parser.seen:
         expected = f"<{parser.record}>, as record says"
-        problem = f"got no such element up to the end, expected {expected}; pass another name"
-        yield source.error(parser.place[0], problem)
+        refused = InvalidInput(
+            got="no such element up to the end", expected=expected, remedy="pass another name"
+        )
+        yield source.error(parser.place[0], refused)
 
 
 def _again(parser: _Parser, line: int) -> _Parser:
@@ -170,13 +174,15 @@ def _again(parser: _Parser, line: int) -> _Parser:
     return again
 
 
-def _problem(error: Exception) -> str:
-    """Return the error message and the expectation."""
-    if isinstance(error, _Refused):
-        return str(error)
+def _explained(error: Exception) -> InvalidInput:
+    """Return an error of the parser with what was expected."""
+    if isinstance(error, InvalidInput):
+        return error
     if isinstance(error, expat.ExpatError):
-        return f"got {expat.ErrorString(error.code)}, expected well-formed XML; correct the file"
-    return f"got {error}, expected an encoding that can be read; pass encoding='utf-8'"
+        came, expected = expat.ErrorString(error.code), "well-formed XML"
+        return InvalidInput(got=came, expected=expected, remedy="correct the file")
+    expected = "an encoding that can be read"
+    return InvalidInput(got=str(error), expected=expected, remedy="pass encoding='utf-8'")
 
 
 def _next(file: Any, content: bytes, parser: _Parser) -> tuple[int, bytes] | None:

@@ -50,7 +50,9 @@ def write_pages(folder: str | os.PathLike[str]) -> list[Path]:
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise InvalidInput(f"folder: {target} is a file; give the name of a folder")
+        raise InvalidInput(
+            f"{target} is a file", place="folder", remedy="give the name of a folder"
+        )
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, text in _bundled().items():

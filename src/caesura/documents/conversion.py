@@ -142,7 +142,9 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     if x.get("spans") is None:
         return _named(name, **given)
     if "segments" in given:
-        raise InvalidInput(f"{name}.spans: got segments as well; leave one of the two out")
+        raise InvalidInput(
+            place=f"{name}.spans", got="segments as well", remedy="leave one of the two out"
+        )
     return _with_spans(_named(name, **given), x["spans"], name)
 
 
@@ -218,7 +220,7 @@ def _with_spans(document: Document, spans: Any, name: str) -> Document:
         given = list(spans) if _is_list(spans) else spans
         return labelled(document, checked_spans(given, document), Alignment())
     except InvalidInput as error:
-        raise InvalidInput(f"{name}.{error}") from None
+        raise error.within(name, ".") from None
 
 
 def _mapping(name: str, x: Any) -> Mapping[str, Any]:
@@ -233,7 +235,7 @@ def _named(name: str, **fields: Any) -> Document:
     try:
         return Document(**fields)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}.{error}") from None
+        raise error.within(name, ".") from None
 
 
 def text_of(

@@ -16,8 +16,10 @@ from caesura.documents.tokenisers import Offsets, Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.segments.segmentation import Segment, in_order
 
-__all__ = ["FIELDS", "Document"]
+__all__ = ["FIELDS", "GIVE_ONE_EACH", "GIVE_ROWS", "Document"]
 
+GIVE_ONE_EACH = "check how the tokens were cut"  # remedies in errors
+GIVE_ROWS = "give a row of numbers for each token"
 FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "dense_names", "segments", "known")
 Sized = TypeVar("Sized", bound=Sequence[Any])
 
@@ -35,7 +37,8 @@ class Document:
     ('New', 'Zealand')
     >>> Document(("New", "Zealand"), columns={"pos": ["JJ"]})
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: columns['pos']: got 1 of them, expected 2, one for each token
+    caesura.errors.InvalidInput: columns['pos']: got 1 of them, expected 2, one for each token;
+    check how the tokens were cut
     """
 
     tokens: tuple[str, ...]
@@ -149,7 +152,10 @@ def _counted(name: str, values: Sized, count: int) -> Sized:
     """Return values, or raise unless there is one for each token."""
     if len(values) != count:
         raise InvalidInput(
-            f"{name}: got {len(values)} of them, expected {count}, one for each token"
+            place=name,
+            got=f"{len(values)} of them",
+            expected=f"{count}, one for each token",
+            remedy=GIVE_ONE_EACH,
         )
     return values
 
@@ -198,11 +204,16 @@ def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
         array = np.asarray(dense)
     except ValueError:
         raise InvalidInput(
-            "dense: got rows of different lengths, expected numbers of shape (T, D)"
+            place="dense",
+            got="rows of different lengths",
+            expected="numbers of shape (T, D)",
+            remedy=GIVE_ROWS,
         ) from None
     if array.dtype.kind not in "biuf" or array.ndim != 2:
         came = f"an array of shape {array.shape} and type {array.dtype}"
-        raise InvalidInput(f"dense: got {came}, expected numbers of shape (T, D)")
+        raise InvalidInput(
+            place="dense", got=came, expected="numbers of shape (T, D)", remedy=GIVE_ROWS
+        )
     _counted("dense", cast(Sequence[Any], array), count)
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
@@ -215,7 +226,12 @@ def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
 def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[str, ...]:
     """Return the names of the dense columns, or raise."""
     if dense is None:
-        raise InvalidInput("dense_names: got names without dense, expected both; give the numbers")
+        raise InvalidInput(
+            place="dense_names",
+            got="names without dense",
+            expected="both",
+            remedy="give the numbers",
+        )
     checked = checked_strings("dense_names", names)
     if len(set(checked)) < len(checked) or len(checked) != dense.shape[1]:
         expected = f"{dense.shape[1]} different names, one for each column of dense"
@@ -226,7 +242,7 @@ def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[s
 def _checked_known(known: Any, segments: Any, count: int) -> Partial:
     """Return the checked segments or partial labels of a document."""
     if segments is not None:
-        raise InvalidInput("known: got segments as well; leave one of the two out")
+        raise InvalidInput(place="known", got="segments as well", remedy="leave one of the two out")
     partial = Partial.of(known)
     partial.check(count, "known")
     return partial

@@ -13,7 +13,7 @@ from caesura.errors import InvalidInput
 
 __all__ = ["is_frame", "numbers_of", "refuse_frame"]
 
-_ONE = "expected one sequence as numbers, a row for each token"
+_ONE = "one sequence as numbers, a row for each token"
 
 
 def is_frame(x: object) -> bool:
@@ -32,17 +32,17 @@ def is_frame(x: object) -> bool:
     return named and any(hasattr(kind, mark) for mark in marks)
 
 
-def refuse_frame(x: object, name: str, remedy: str) -> None:
+def refuse_frame(x: object, name: str, expected: str, remedy: str) -> None:
     """Raise if an argument is a DataFrame, where iteration would yield columns, not rows."""
     if is_frame(x):
-        raise InvalidInput(f"{_got(x, name)}, {remedy}")
+        raise InvalidInput(place=name, got=_shown(x), expected=expected, remedy=remedy)
 
 
-def _got(frame: Any, name: str) -> str:
-    """Return the beginning of an error about a DataFrame."""
+def _shown(frame: Any) -> str:
+    """Return a description of a DataFrame for errors."""
     kind = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}"
     listed = ", ".join(repr(str(one)) for one in _names_of(frame)[:8])
-    return f"{name}: got a {kind} with the columns {listed}"
+    return f"a {kind} with the columns {listed}"
 
 
 def _names_of(frame: Any) -> list[Any]:
@@ -72,16 +72,26 @@ def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[st
     if wrong or not names:
         came = f", of which {', '.join(map(repr, wrong[:8]))} hold no numbers" if wrong else ""
         came += _first_text(frame, names.index(wrong[0])) if wrong else ""
-        remedy = "leave other columns out, or encode them as numbers; for texts, pass a column"
-        raise InvalidInput(f"{_got(frame, name)}{came}, {_ONE}; {remedy} of texts as X")
+        raise InvalidInput(
+            place=name,
+            got=_shown(frame) + came,
+            expected=_ONE,
+            remedy="leave other columns out, or encode them as numbers; for texts, pass a column "
+            "of texts as X",
+        )
     if len(set(names)) < len(names):
-        raise InvalidInput(f"{_got(frame, name)}, expected each column once; rename or drop some")
+        expected = "each column once"
+        raise InvalidInput(
+            place=name, got=_shown(frame), expected=expected, remedy="rename or drop some"
+        )
     array = np.column_stack([column for column in columns if column is not None])
     if not np.isfinite(array).all():
         t, d = np.argwhere(~np.isfinite(array))[0].tolist()
-        came = f"got {float(array[t, d])} in row {t}"
         raise InvalidInput(
-            f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in missing values"
+            place=f"{name}[{names[d]!r}]",
+            got=f"{float(array[t, d])} in row {t}",
+            expected="a finite number",
+            remedy="fill in missing values",
         )
     return array, tuple(names)
 

@@ -42,7 +42,7 @@ class Partial:
     {5: ('title', 'venue')}
     >>> known.check(length=4)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: y.tokens: got 5, expected a whole number, 0 to 3
+    caesura.errors.InvalidInput: y.tokens: got 5, expected a whole number, 0 to 3; pass 3 or less
     """
 
     segments: tuple[Segment, ...]
@@ -89,7 +89,7 @@ class Partial:
         try:
             return cls(**given)
         except InvalidInput as error:
-            raise InvalidInput(f"known.{error}") from None
+            raise error.within("known", ".") from None
 
     def plain(self) -> dict[str, Any]:
         """Return the partial labels as data for JSON.
@@ -134,17 +134,33 @@ class Partial:
         """Raise if two statements contradict each other."""
         there, absent = set(self.boundaries), set(self.no_boundaries)
         for t in sorted(there & absent):
-            raise InvalidInput(f"no_boundaries: got {t}, which is also among boundaries")
+            raise InvalidInput(
+                place="no_boundaries",
+                got=f"{t}, which is also among boundaries",
+                remedy="leave one out",
+            )
         for i, (start, end, label) in enumerate(self.segments):
             segment = f"segments[{i}], {(start, end, label)},"
             for t in sorted({start, end} & absent):
-                raise InvalidInput(f"no_boundaries: got {t}, where {segment} has a boundary")
+                raise InvalidInput(
+                    place="no_boundaries",
+                    got=f"{t}, where {segment} has a boundary",
+                    remedy="leave one out",
+                )
             for t in sorted(there.intersection(range(start + 1, end))):
-                raise InvalidInput(f"boundaries: got {t}, but {segment} has none inside")
+                raise InvalidInput(
+                    place="boundaries",
+                    got=f"{t}, but {segment} has none inside",
+                    remedy="leave one out",
+                )
             for t in range(start, end):
                 if label not in self.tokens.get(t, (label,)):
                     labels = self.tokens[t]
-                    raise InvalidInput(f"tokens[{t}]: got {labels}, but {segment} is over it")
+                    raise InvalidInput(
+                        place=f"tokens[{t}]",
+                        got=f"{labels}, but {segment} is over it",
+                        remedy="leave one out",
+                    )
 
     def check(self, length: int, name: str = "y") -> None:
         """Raise if a statement concerns tokens beyond the length of the sequence."""

@@ -136,7 +136,9 @@ def checked_spans(spans: Any, document: Document) -> list[Span]:
     """Return checked character spans, or raise."""
     if document.offsets is None:
         came = "no text" if document.text is None else "tokens that do not occur in the text"
-        raise InvalidInput(f"spans: got {came}, expected text; pass offsets, or segments by tokens")
+        raise InvalidInput(
+            place="spans", got=came, expected="text", remedy="pass offsets, or segments by tokens"
+        )
     checked = []
     for i, span in enumerate(spans if isinstance(spans, list) else [spans]):
         if isinstance(span, Mapping) and span.keys() >= {"start", "end", "label"}:

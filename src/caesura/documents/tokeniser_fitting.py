@@ -109,8 +109,9 @@ def _places(document: Document, cut: Document) -> Callable[[int], int]:
             return len(cut)
         if starts[t] not in index:
             raise InvalidInput(
-                f"known: got a boundary before {document.tokens[t]!r}, which the tokeniser does "
-                "not cut; label with the same tokeniser"
+                place="known",
+                got=f"a boundary before {document.tokens[t]!r}, which the tokeniser does not cut",
+                remedy="label with the same tokeniser",
             )
         return index[starts[t]]
 

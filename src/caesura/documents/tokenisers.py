@@ -68,7 +68,9 @@ def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
         return re.compile(regex)
     except re.error as error:
         raise InvalidInput(
-            f"tokeniser: got the regular expression {regex!r}, which is wrong: {error}"
+            place="tokeniser",
+            got=f"the regular expression {regex!r}, which is wrong: {error}",
+            remedy="correct the expression",
         ) from None
 
 
@@ -111,8 +113,10 @@ def check_trusted(regex: str, argument: str, search: bool = True) -> None:
     if not is_linear(regex, search):
         remedy = "pass trust=True (--trust on the command line) to use it, if you trust the file"
         raise InvalidInput(
-            f"{argument}: got the regular expression {regex!r}, expected one that is matched in "
-            f"linear time; {remedy}"
+            place=argument,
+            got=f"the regular expression {regex!r}",
+            expected="one that is matched in linear time",
+            remedy=remedy,
         )
 
 
@@ -158,7 +162,9 @@ class Tokeniser:
             raise InvalidInput(message("tokeniser", self.name, expected, "pass one of these"))
         if named and self.regex is not None:
             raise InvalidInput(
-                f"tokeniser: got {self.name!r} and a regular expression; leave one out"
+                place="tokeniser",
+                got=f"{self.name!r} and a regular expression",
+                remedy="leave one out",
             )
         if self.regex is not None:
             _compiled(self.name, self.regex)
@@ -189,8 +195,10 @@ class Tokeniser:
         found = linear.find(text, CHARACTERS, _MOST_MEMORY)
         if found is None:
             raise TooLarge(
-                f"text: got {len(text):,} characters, for which the tokeniser {self.regex!r} needs "
-                "more than 1 GiB of memory; cut the text into shorter ones"
+                place="text",
+                got=f"{len(text):,} characters, for which the tokeniser {self.regex!r} needs "
+                "more than 1 GiB of memory",
+                remedy="cut the text into shorter ones",
             )
         return tuple(found)
 

@@ -110,16 +110,16 @@ class KnownAttributes:
         sources, ptr = array(state, "sources", np.int32), array(state, "ptr", np.int64)
         numbers = array(state, "numbers", np.int32)
         n_parts = np.array([max(len(parts), 1) for parts, _ in self._plans], np.int64)
-        require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources: out of range")
+        require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources", "out of range")
         expected = np.concatenate([[0], np.cumsum(n_parts[sources])])
-        require(np.array_equal(ptr, expected), "ptr: not what the features say")
-        require(len(numbers) == expected[-1], "numbers: wrong length")
+        require(np.array_equal(ptr, expected), "ptr", "not what the features say")
+        require(len(numbers) == expected[-1], "numbers", "wrong length")
         limits = np.array([*sizes, 0])[self._owners(sources, ptr)]
         least = np.where(np.isin(np.repeat(sources, np.diff(ptr)), self._segments), 0, UNSEEN + 1)
         good = (numbers >= least) & (numbers < np.maximum(limits, 0))
-        require(bool(good.all()), "numbers: out of range")
+        require(bool(good.all()), "numbers", "out of range")
         self._extractor.restore(sources, ptr, numbers)
-        require(len(self) == len(sources), "sources: an attribute is there twice")
+        require(len(self) == len(sources), "sources", "an attribute is there twice")
         self._restore_names(state)
 
     def absorb(self, state: State) -> None:

@@ -109,11 +109,13 @@ def _column_values(
         try:
             one = column.of_document(document)
         except InvalidInput as error:
-            raise InvalidInput(f"X[{i}]: {error}") from error
+            raise error.within(f"X[{i}]") from error
         if len(one) != len(document):
             raise InvalidInput(
-                f"X[{i}]: got {len(one)} values of {column.name}, expected {len(document)}, one "
-                "for each token; correct the column's of_document"
+                place=f"X[{i}]",
+                got=f"{len(one)} values of {column.name}",
+                expected=f"{len(document)}, one for each token",
+                remedy="correct the column's of_document",
             )
         said += one
     ptr = np.cumsum([0, *map(len, said)], dtype=np.int64)

@@ -110,8 +110,10 @@ def same_number(name: str, gold: Sequence[object], other: Sequence[object]) -> N
     """Raise if the number of sequences differs from gold."""
     if len(gold) != len(other):
         raise InvalidInput(
-            f"{name}: got {counted(len(other), 'sequence')}, expected {len(gold)}, as many as in "
-            "gold"
+            place=name,
+            got=counted(len(other), "sequence"),
+            expected=f"{len(gold)}, as many as in gold",
+            remedy="give one for each sequence",
         )
 
 
@@ -122,8 +124,8 @@ def tokens_of(name: str, sequences: Any, gold: Sequence[object]) -> list[tuple[s
         raise InvalidInput(message(name, sequences, expected, remedy))
     found: list[tuple[str, ...]] = []
     for i, item in enumerate(sequences):
-        wanted = "expected a list of strings, or a Document; pass one string for each row"
-        refuse_frame(item, f"{name}[{i}]", wanted)
+        wanted = "a list of strings, or a Document"
+        refuse_frame(item, f"{name}[{i}]", wanted, "pass one string for each row")
         words = item.tokens if isinstance(item, Document) else item
         words = words if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
         if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):

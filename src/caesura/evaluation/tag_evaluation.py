@@ -71,8 +71,10 @@ def evaluate_tags(
     for i, (a, b) in enumerate(zip(right, guess, strict=True)):
         if len(a) != len(b):
             raise InvalidInput(
-                f"predicted[{i}]: got {counted(len(b), 'tag')}, expected {len(a)}, as many as in "
-                f"gold[{i}]; give one tag for each token"
+                place=f"predicted[{i}]",
+                got=counted(len(b), "tag"),
+                expected=f"{len(a)}, as many as in gold[{i}]",
+                remedy="give one tag for each token",
             )
     if scheme == "auto":
         counts = [_counts(side) for side in (right, guess)]

@@ -103,8 +103,9 @@ class Dask:
             return self._result(self._submit(_call, function, item))
         except distributed.KilledWorker as error:
             raise WorkerDiedError(
-                f"executor: workers died several times in the same task ({error}); look for a "
-                "lack of memory, and use smaller parts or fewer workers"
+                f"workers died several times in the same task ({error})",
+                place="executor",
+                remedy="look for a lack of memory, and use smaller parts or fewer workers",
             ) from None
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -145,8 +146,9 @@ class Dask:
             client.sync(client.scheduler.identity, callback_timeout=PATIENCE / 2)
         except (OSError, TimeoutError, AttributeError) as problem:
             raise CaesuraError(
-                f"executor: the Dask scheduler at {_address(client)} does not answer ({problem}); "
-                "start it again and make a new Client; training resumes from its checkpoint"
+                f"the Dask scheduler at {_address(client)} does not answer ({problem})",
+                place="executor",
+                remedy="start it again and make a new Client; training resumes from its checkpoint",
             ) from error
 
 

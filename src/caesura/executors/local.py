@@ -125,7 +125,9 @@ class _Worker:
             if failed:
                 remedy = "look at its error; a script needs if __name__ == '__main__': around calls"
             raise WorkerDiedError(
-                f"executor: a worker process died {DEATHS} times in the same task; {remedy}"
+                f"a worker process died {DEATHS} times in the same task",
+                place="executor",
+                remedy=remedy,
             )
         self.tell(self._told)
         self.send(*self._call)

@@ -102,8 +102,8 @@ class Ray:
                 result = self._ray.get(found)
             except (errors.WorkerCrashedError, errors.OutOfMemoryError) as error:
                 raise WorkerDiedError(
-                    f"executor: workers died {DEATHS} times in the same task "
-                    f"({type(error).__name__}); look for a lack of memory, and use smaller parts "
-                    "or fewer workers"
+                    f"workers died {DEATHS} times in the same task ({type(error).__name__})",
+                    place="executor",
+                    remedy="look for a lack of memory, and use smaller parts or fewer workers",
                 ) from None
             yield result

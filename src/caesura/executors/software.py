@@ -50,6 +50,8 @@ def check_software(expected: tuple[str, ...], kernels: bool = True) -> None:
         if kernels:
             remedy += ", and set CAESURA_KERNELS=plain everywhere if not all machines have AVX2"
         raise OtherSoftwareError(
-            f"executor: got a worker with {', '.join(here)}, expected {', '.join(expected)}, as on "
-            f"the driver; {remedy}"
+            place="executor",
+            got=f"a worker with {', '.join(here)}",
+            expected=f"{', '.join(expected)}, as on the driver",
+            remedy=remedy,
         )

@@ -61,8 +61,10 @@ def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
             listed = (("without", lost), ("with", new))
             found = [f"{how} {', '.join(some)}" for how, some in listed if some]
             raise InvalidInput(
-                f"{where}.dense: got columns {' and '.join(found)}, expected those of the training "
-                f"data: {', '.join(known)}; give these columns, in any order"
+                place=f"{where}.dense",
+                got=f"columns {' and '.join(found)}",
+                expected=f"those of the training data: {', '.join(known)}",
+                remedy="give these columns, in any order",
             )
         dense = dense[:, [list(own).index(name) for name in known]]
     if dense.shape[1] != len(known) and len(document):

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, Remedy, message
 from caesura.features.bags import bag, plain
 from caesura.features.templates import Column, Template
 
 __all__ = [
+    "GIVE_COLUMN",
     "AttributesColumn",
     "DenseColumn",
     "FunctionColumn",
@@ -30,6 +31,8 @@ __all__ = [
     "position",
     "repeats",
 ]
+
+GIVE_COLUMN = "give every document this column; it has {others}"  # remedy in errors
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,11 +53,12 @@ class GivenColumn(Column):
         values = document.columns.get(self.name)
         if values is None or len(values) != len(document):
             came = "no such column" if values is None else f"{len(values)} values"
-            expected = f"one value for each of {len(document)} tokens"
-            remedy = (
-                f"give every document this column; it has {', '.join(document.columns) or 'none'}"
+            raise InvalidInput(
+                place=f"columns[{self.name!r}]",
+                got=came,
+                expected=f"one value for each of {len(document)} tokens",
+                remedy=Remedy(GIVE_COLUMN, others=", ".join(document.columns) or "none"),
             )
-            raise InvalidInput(f"columns[{self.name!r}]: got {came}, expected {expected}; {remedy}")
         return [(value,) for value in values]
 
     def __repr__(self) -> str:
@@ -263,17 +267,18 @@ def answered(function: Callable[..., Any], where: str, *arguments: Any) -> Any:
     try:
         value = function(*arguments)
     except Exception as error:
-        raise InvalidInput(_raised(where, error)) from error
+        raise _raised(where, error) from error
     try:
         return said(value, f"features: {where}")
     except InvalidInput:
         raise
     except Exception as error:  # raised while a returned generator was read, for example
-        raise InvalidInput(_raised(where, error)) from error
+        raise _raised(where, error) from error
 
 
-def _raised(where: str, error: Exception) -> str:
-    return f"features: {where} raised {type(error).__name__}: {error}; correct the function"
+def _raised(where: str, error: Exception) -> InvalidInput:
+    problem = f"{where} raised {type(error).__name__}: {error}"
+    return InvalidInput(problem, place="features", remedy="correct the function")
 
 
 def said(value: Any, where: str) -> tuple[str, ...] | dict[str, float]:

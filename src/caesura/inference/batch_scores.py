@@ -219,7 +219,9 @@ class Batch:
     ) -> npt.NDArray[np.int32] | None:
         """Check the positions of single segments."""
         if (spans is not None) != has_scores:
-            raise InvalidInput("spans, span_scores: got one without the other; give both, or none")
+            raise InvalidInput(
+                place="spans, span_scores", got="one without the other", remedy="give both, or none"
+            )
         if spans is None:
             return None
         index = _whole_numbers("spans", spans)
@@ -250,7 +252,9 @@ def _histories(
     """Check the label histories."""
     if (patterns is not None) != has_scores:
         raise InvalidInput(
-            "patterns, pattern_scores: got one without the other; give both, or none"
+            place="patterns, pattern_scores",
+            got="one without the other",
+            remedy="give both, or none",
         )
     histories = [[int(y) for y in pattern] for pattern in patterns or ()]
     for i, history in enumerate(histories):
@@ -260,14 +264,16 @@ def _histories(
                 message(f"patterns[{i}]", tuple(history), expected, "correct the pattern")
             )
     if len({tuple(history) for history in histories}) < len(histories):
-        raise InvalidInput("patterns: a pattern occurs twice; add up its scores")
+        raise InvalidInput("a pattern occurs twice", place="patterns", remedy="add up its scores")
     return histories
 
 
 def _main_array(tokens: npt.ArrayLike | None, segments: npt.ArrayLike | None) -> Array:
     """Return the array that determines the shape and the dtype."""
     if tokens is None and segments is None:
-        raise InvalidInput("tokens, segments: got neither; give one of them, or both")
+        raise InvalidInput(
+            place="tokens, segments", got="neither", remedy="give one of them, or both"
+        )
     if tokens is not None:
         return float_array("tokens", tokens)
     return float_array("segments", segments)
@@ -278,7 +284,9 @@ def float_array(name: str, value: Any, dtype: np.dtype[Any] | None = None) -> Ar
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; tensors with a gradient
-        raise InvalidInput(f"{name}: cannot be read as an array: {error}") from None
+        raise InvalidInput(
+            f"cannot be read as an array: {error}", place=name, remedy="pass an array of numbers"
+        ) from None
     if array.dtype not in (np.float32, np.float64) and array.dtype.kind not in "iub":
         raise InvalidInput(
             message(name, f"dtype {array.dtype}", "float32 or float64", "convert the array")

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.constraints import BARRED, FORCED
-from caesura.errors import InvalidInput, TooLarge
+from caesura.errors import InvalidInput, TooLarge, message
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
 from caesura.segments.cores import OPEN_END, OPEN_START, applies
@@ -132,8 +132,10 @@ class Model:
         T, Y = self.length, self.n_labels
         if T * (T + 1) // 2 * Y > SEGMENT_LIMIT:
             raise TooLarge(
-                f"method: the reference got {T} tokens and {Y} labels, expected at most "
-                f"{SEGMENT_LIMIT:,} segments to look at; use method='auto'"
+                f"the reference got {T} tokens and {Y} labels",
+                place="method",
+                expected=f"at most {SEGMENT_LIMIT:,} segments to look at",
+                remedy="use method='auto'",
             )
         return [
             [
@@ -252,8 +254,12 @@ class Model:
         starts = [*(start for start, _, _ in read), self.length]
         if starts != ends:
             raise InvalidInput(
-                f"segments: got {[tuple(s) for s in read]!r}, expected segments in order that "
-                f"cover the tokens 0 to {self.length}, each once; use fill_gaps to label gaps"
+                message(
+                    "segments",
+                    [tuple(s) for s in read],
+                    f"segments in order that cover the tokens 0 to {self.length}, each once",
+                    "use fill_gaps to label gaps",
+                )
             )
         return read
 

@@ -100,8 +100,9 @@ def score(
     if not isinstance(p, Potentials):
         if len(listed) != len(segments):
             raise InvalidInput(
-                f"segments: got {len(segments)} segmentations for {len(listed)} sequences; give "
-                "one for each sequence"
+                place="segments",
+                got=f"{len(segments)} segmentations for {len(listed)} sequences",
+                remedy="give one for each sequence",
             )
         return [score(one, cut, method=method) for one, cut in zip(listed, segments, strict=True)]
     indexed = as_indices(p, segments)
@@ -249,14 +250,24 @@ def kl_divergence(
     ps, qs = as_list(p), as_list(q, "q")
     if not isinstance(p, Potentials):
         if isinstance(q, Potentials) or len(ps) != len(qs):
-            raise InvalidInput(f"q: got {len(qs)} of Potentials, expected {len(ps)}, as many as p")
+            raise InvalidInput(
+                place="q",
+                got=f"{len(qs)} of Potentials",
+                expected=f"{len(ps)}, as many as p",
+                remedy="give one for each of p",
+            )
         return on_threads(
             lambda pair: kl_divergence(*pair, method=method),
             list(zip(ps, qs, strict=True)),
             n_threads,
         )
     if not isinstance(q, Potentials):
-        raise InvalidInput("q: got a list, expected single Potentials, as p is")
+        raise InvalidInput(
+            place="q",
+            got="a list",
+            expected="single Potentials, as p is",
+            remedy="pass one, or lists for both",
+        )
     if number is None:
         return reference.kl_divergence(p, q)
     require_possible(log_partition(p, method=method) > -np.inf)

@@ -29,8 +29,10 @@ def kl_divergence(p: Potentials, q: Potentials, method: int) -> float:
     """
     if p.length != q.length or p.labels != q.labels:
         raise InvalidInput(
-            f"q: got length {q.length} and labels {list(q.labels)!r}, expected those of p, "
-            f"{p.length} and {list(p.labels)!r}"
+            place="q",
+            got=f"length {q.length} and labels {list(q.labels)!r}",
+            expected=f"those of p, {p.length} and {list(p.labels)!r}",
+            remedy="give potentials of the same sequence and labels",
         )
     if any(_breaks(p, rule, method) for rule in rules_of(q) if rule not in rules_of(p)):
         return math.inf

@@ -47,7 +47,7 @@ METHODS = {"auto": 0, "overlapping": 0, "bounded": 1, "reference": None}
 def kernel_number(method: str) -> int | None:
     """Return the kernel number of a method; None for the reference."""
     if not isinstance(method, str) or method not in METHODS:
-        raise InvalidInput(f"method: got {method!r}, expected one of {list(METHODS)}")
+        raise InvalidInput(message("method", method, f"one of {list(METHODS)}", "pass one of them"))
     return METHODS[method]
 
 
@@ -71,8 +71,9 @@ def answer_count(value: Any) -> int:
     check_count("n", value)
     if value > MOST_ANSWERS:
         raise TooLarge(
-            f"n: got {value!r}, expected {MOST_ANSWERS:,} answers or fewer for a sequence; "
-            "ask for fewer"
+            message(
+                "n", value, f"{MOST_ANSWERS:,} answers or fewer for a sequence", "ask for fewer"
+            )
         )
     return int(value)
 
@@ -85,8 +86,10 @@ def check_answers(count: int) -> None:
 
 def _too_many() -> TooLarge:
     return TooLarge(
-        f"n: got a number of answers that needs the memory of more than {MOST_SEGMENTS:,} "
-        "segments, expected fewer; ask for fewer, or for fewer sequences at a time"
+        place="n",
+        got=f"a number of answers that needs the memory of more than {MOST_SEGMENTS:,} segments",
+        expected="fewer",
+        remedy="ask for fewer, or for fewer sequences at a time",
     )
 
 
@@ -96,12 +99,17 @@ def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Poten
     found = [p] if isinstance(p, Potentials) else listed(name, p, expected)
     for one in found:
         if not isinstance(one, Potentials):
-            raise InvalidInput(f"{name}: got {type(one).__name__}, expected {expected}")
+            raise InvalidInput(
+                place=name,
+                got=type(one).__name__,
+                expected=expected,
+                remedy="make them with Potentials(T, labels)",
+            )
     return found
 
 
 def called(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a kernel; its errors about scores become `InvalidInput`."""
+    """Call a kernel; errors of its checks become `InvalidInput`."""
     try:
         return function(*arguments)
     except CaesuraError:
@@ -109,7 +117,8 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
     except OverflowError:  # std::overflow_error of SegmentCount in cpp/infer/walk.hpp
         raise _too_many() from None
     except ValueError as error:
-        raise InvalidInput(str(error)) from None
+        remedy = "check the scores and the constraints"
+        raise InvalidInput(str(error), remedy=remedy) from None
 
 
 def on_threads(call: Callable[[S], T], items: Sequence[S], n_threads: int | None) -> list[T]:
@@ -157,8 +166,9 @@ def require_possible(possible: bool, sequence: int | None = None, name: str = "p
     if not possible:
         where = "" if sequence is None else f" of sequence {sequence}"
         raise Impossible(
-            f"{name}: no segmentation{where} is possible, each breaks a constraint or scores -inf; "
-            "loosen the constraints, max_length or the -inf scores"
+            f"no segmentation{where} is possible, each breaks a constraint or scores -inf",
+            place=name,
+            remedy="loosen the constraints, max_length or the -inf scores",
         )
 
 
@@ -182,13 +192,19 @@ def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, i
     for i, (start, end, _) in enumerate(indexed):
         if start != at:
             raise InvalidInput(
-                f"segments[{i}]: starts at {start}, expected {at}; a score is that of a whole "
-                "segmentation, so fill gaps first (caesura.fill_gaps)"
+                f"starts at {start}",
+                place=f"segments[{i}]",
+                expected=f"{at}",
+                remedy="a score is that of a whole segmentation, so fill gaps first "
+                "(caesura.fill_gaps)",
             )
         at = end
     if at != p.length:
         raise InvalidInput(
-            f"segments: end at {at}, expected {p.length}; a score is that of a whole segmentation, "
-            "so fill gaps first (caesura.fill_gaps)"
+            f"end at {at}",
+            place="segments",
+            expected=f"{p.length}",
+            remedy="a score is that of a whole segmentation, so fill gaps first "
+            "(caesura.fill_gaps)",
         )
     return indexed

@@ -97,8 +97,10 @@ class Overlapping:
             or not self.n
         ):
             raise InvalidInput(
-                "p: expected one token or more, and no bounds, constraints or label histories, "
-                "as in the paper; use caesura.log_partition"
+                place="p",
+                expected="one token or more, and no bounds, constraints or label histories, as "
+                "in the paper",
+                remedy="use caesura.log_partition",
             )
 
     def _a(self, i: int) -> int:

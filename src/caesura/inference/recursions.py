@@ -190,8 +190,9 @@ class Lattice:
                         arcs.append(Arc((start, state), (end, target), history, score))
             if len(arcs) > ARC_LIMIT:
                 raise TooLarge(
-                    f"method: the reference got more than {ARC_LIMIT:,} arcs to sum; "
-                    "use method='auto'"
+                    f"the reference got more than {ARC_LIMIT:,} arcs to sum",
+                    place="method",
+                    remedy="use method='auto'",
                 )
         return arcs
 
@@ -313,7 +314,9 @@ class Lattice:
 
     def _check(self) -> None:
         if self.log_partition == -np.inf:
-            raise Impossible("p: no segmentation has a finite score; loosen the constraints")
+            raise Impossible(
+                "no segmentation has a finite score", place="p", remedy="loosen the constraints"
+            )
 
 
 def _order(state: State) -> tuple[History, list[int], tuple[int, ...], States]:

@@ -119,7 +119,12 @@ class Enumeration:
         self.model = Model(p)
         candidates = _completions(self.model)[0, -1]
         if candidates > LIMIT:
-            raise TooLarge(f"p: {candidates:,} segmentations to list, expected at most {LIMIT:,}")
+            raise TooLarge(
+                f"{candidates:,} segmentations to list",
+                place="p",
+                expected=f"at most {LIMIT:,}",
+                remedy="use method='auto'",
+            )
         self.paths = list(_listed(self.model))
         self.scores = np.array([self.model.score(path) for path in self.paths], np.float64)
         self.log_partition = log_sum(self.scores)
@@ -128,7 +133,9 @@ class Enumeration:
     def probabilities(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """The probability of each segmentation."""
         if self.log_partition == -np.inf:
-            raise Impossible("p: no segmentation has a finite score; loosen the constraints")
+            raise Impossible(
+                "no segmentation has a finite score", place="p", remedy="loosen the constraints"
+            )
         return np.exp(self.scores - self.log_partition)
 
     def marginals(self) -> ReferenceMarginals:
@@ -205,7 +212,9 @@ def log_probability(p: Potentials, segments: Iterable[tuple[int, int, Label]]) -
     """Return the score of one segmentation minus log Z."""
     log_z = log_partition(p)
     if log_z == -np.inf:
-        raise Impossible("p: no segmentation has a finite score; loosen the constraints")
+        raise Impossible(
+            "no segmentation has a finite score", place="p", remedy="loosen the constraints"
+        )
     return score(p, segments) - log_z
 
 
@@ -247,7 +256,9 @@ def kl_divergence(p: Potentials, q: Potentials) -> float:
     """Return the expectation under p of ``log p - log q``; +inf where q forbids what p allows."""
     solved, log_z = solve(p), log_partition(q)
     if log_z == -np.inf:
-        raise Impossible("q: no segmentation has a finite score; loosen the constraints")
+        raise Impossible(
+            "no segmentation has a finite score", place="q", remedy="loosen the constraints"
+        )
     if isinstance(solved, Enumeration):
         expected = _expected_score(solved, Model(q))
     else:
@@ -267,7 +278,9 @@ def _expected_score(p: Enumeration, q: Model) -> float:
 def _expected_score_by_arcs(p: Potentials, q: Potentials) -> float:
     held = q.parts.constraints
     if held.once or held.ordered or held.tables:
-        raise TooLarge("q: label rules can only be compared by listing; use method='auto'")
+        raise TooLarge(
+            "label rules can only be compared by listing", place="q", remedy="use method='auto'"
+        )
     lattice = Lattice(p, q)
     ends: Sequence[float] = lattice.marginals().ends.tolist()
     last: list[float] = [n * end for n, end in zip(ends, q.end, strict=True) if n > 0]

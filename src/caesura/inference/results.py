@@ -288,7 +288,10 @@ class Marginals:
         p, position = self._potentials, whole("position", position, 0)
         if not 0 < position < p.length:
             raise InvalidInput(
-                f"position: got {position}, expected an inner boundary, 1 to {p.length - 1}"
+                place="position",
+                got=f"{position}",
+                expected=f"an inner boundary, 1 to {p.length - 1}",
+                remedy="count boundaries from 0, the start of the sequence",
             )
         pair = p.label_index(previous, "previous"), p.label_index(label, "label")
         return self._rows().transition(position, *pair)
@@ -301,7 +304,8 @@ class Marginals:
             if abs(before - now) > 1e-9 * max(1.0, abs(before)):
                 raise CaesuraError(
                     "the potentials have changed since these marginals were computed (ln Z was "
-                    f"{before:.6g} and is {now:.6g}); call marginals again"
+                    f"{before:.6g} and is {now:.6g})",
+                    remedy="call marginals again",
                 )
             self._lookup = lookup
         return self._lookup

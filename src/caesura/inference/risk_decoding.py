@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caesura import _kernels
-from caesura.errors import Impossible
+from caesura.inference.kernel_calls import require_possible
 from caesura.inference.problems import problem_of, structure_of
 from caesura.inference.results import Path, named
 from caesura.potentials import Label, Potentials
@@ -13,10 +13,6 @@ from caesura.potentials import Label, Potentials
 __all__ = ["minimum_risk"]
 
 MOST_SEGMENTS = 10_000_000  # maximum number of segments that are scored; about 100 bytes each
-NOTHING_POSSIBLE = (
-    "p: no segmentation is possible, each breaks a constraint or scores -inf; "
-    "loosen the constraints, max_length or the -inf scores"
-)
 
 
 def minimum_risk(p: Potentials, outside: Label | None, method: int) -> Path:
@@ -28,12 +24,10 @@ def minimum_risk(p: Potentials, outside: Label | None, method: int) -> Path:
     """
     if p.length == 0:
         segments, value = _kernels.best([problem_of(p)], method, 1)[0] or (None, 0.0)
-        if segments is None:
-            raise Impossible(NOTHING_POSSIBLE)
+        require_possible(segments is not None)
         return Path([], value)
     lookup = _kernels.Lookup(problem_of(p), method)
-    if lookup.log_partition == -np.inf:
-        raise Impossible(NOTHING_POSSIBLE)
+    require_possible(lookup.log_partition > -np.inf)
     skipped = p.labels.index(outside) if outside in p.labels else -1
     starts, ends, labels, chances = lookup.likely_segments(MOST_SEGMENTS, skipped)
     structure = structure_of(p)

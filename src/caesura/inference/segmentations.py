@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from caesura import _kernels
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 from caesura.inference import reference, risk_decoding
 from caesura.inference.kernel_calls import (
     answer_count,
@@ -139,7 +139,9 @@ def sample(
     """
     n = answer_count(n)
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed: got {seed!r}, expected a whole number, at least 0")
+        raise InvalidInput(
+            message("seed", seed, "a whole number, at least 0", "pass 0, for example")
+        )
     check_answers(n * len(as_list(p)))
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:

@@ -135,7 +135,9 @@ class SpanGraph:
             lambda i: message(f"labels[{i}]", int(names[i]), f"0 to {Y - 1}", "correct the label"),
         )
         if (arcs is None) != (arc_scores is None):
-            raise InvalidInput("arcs, arc_scores: got one without the other; give both, or none")
+            raise InvalidInput(
+                place="arcs, arc_scores", got="one without the other", remedy="give both, or none"
+            )
         pairs = _pairs("arcs", () if arcs is None else arcs)
         require(
             np.all((pairs >= 0) & (pairs < n), axis=1),
@@ -354,8 +356,9 @@ class SpanGraph:
 
 def _impossible() -> Impossible:
     return Impossible(
-        "spans: no path is possible, each scores -inf or leaves a gap; add spans "
-        "or replace -inf scores"
+        "no path is possible, each scores -inf or leaves a gap",
+        place="spans",
+        remedy="add spans or replace -inf scores",
     )
 
 

@@ -247,8 +247,9 @@ class SpanGraphs:
     def _require_possible(self, never: npt.NDArray[np.bool_]) -> None:
         for b in np.flatnonzero(never)[:1].tolist():
             raise Impossible(
-                f"spans: no path of sequence {b} is possible, each scores -inf or leaves a gap; "
-                "add spans or replace -inf scores"
+                f"no path of sequence {b} is possible, each scores -inf or leaves a gap",
+                place="spans",
+                remedy="add spans or replace -inf scores",
             )
 
 

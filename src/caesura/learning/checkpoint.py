@@ -170,9 +170,8 @@ def _opened(path: str | os.PathLike[str]) -> tuple[dict[str, Any], persistence.A
     try:
         return persistence.read(path, KIND)
     except InvalidInput as error:
-        said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
         remedy = "give the path of a checkpoint, or remove the file to start again"
-        raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
+        raise error.changed(place="checkpoint", remedy=remedy) from None
 
 
 def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:

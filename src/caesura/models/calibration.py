@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from caesura.checks import nothing
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 
@@ -69,9 +70,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     with a temperature, probabilities are limited to [1 / (n + 2), (n + 1) / (n + 2)].
     """
     if len(probabilities) == 0:
-        raise InvalidInput(
-            "X: got no predicted segments, expected at least one; pass more held-out sequences"
-        )
+        raise nothing("X", "predicted segments", "pass more held-out sequences")
     probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may round to slightly above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
@@ -154,9 +153,11 @@ def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
     return float(np.exp((low + high) / 2))
 
 
-def not_constrained(name: str) -> str:
+def not_constrained(place: str) -> InvalidInput:
     """Return the error for a precision requested under constraints."""
-    return (
-        f"{name}: cannot be combined with precision, because the calibration holds for "
-        "unconstrained predictions; pass a threshold instead"
+    return InvalidInput(
+        "cannot be combined with precision, because the calibration holds for unconstrained "
+        "predictions",
+        place=place,
+        remedy="pass a threshold instead",
     )

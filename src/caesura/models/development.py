@@ -39,8 +39,10 @@ class Development:
         self._gold = gold
         if not any(self._gold):  # the score would always be 0, and the first weights the best
             raise InvalidInput(
-                "y_dev: got no segment at all, expected some to compare with; label some, or leave "
-                "the development data out"
+                place="y_dev",
+                got="no segment at all",
+                expected="some to compare with",
+                remedy="label some, or leave the development data out",
             )
         try:
             self._corpus = training.encoder.encode(documents, False, name="X_dev")

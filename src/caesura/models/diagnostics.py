@@ -223,7 +223,7 @@ class Answers(Predictor):
         out = []
         for i, (segments, some, free) in enumerate(self._probabilities(X, constraints)):
             if precision is not None and not free:
-                raise InvalidInput(not_constrained(f"constraints[{i}]"))
+                raise not_constrained(f"constraints[{i}]")
             raw, known = np.array(some, np.float64), free and calibration is not None
             shown = calibration(raw) if calibration is not None and free else raw
             out.append(
@@ -270,15 +270,15 @@ class Answers(Predictor):
     ) -> float:
         """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
-            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
+            place, remedy = "precision, threshold", "leave one out"
+            raise InvalidInput(place=place, got="both", expected="one", remedy=remedy)
         if precision is not None:
             if isinstance(constraints, Mapping):
-                raise InvalidInput(not_constrained("constraints"))
+                raise not_constrained("constraints")
             if self.calibration_ is None:
-                raise InvalidInput(
-                    f"precision: got {precision!r} for a model without calibration; call "
-                    "calibrate(X, y) with held-out data first, or pass a threshold"
-                )
+                got = f"{precision!r} for a model without calibration"
+                remedy = "call calibrate(X, y) with held-out data first, or pass a threshold"
+                raise InvalidInput(place="precision", got=got, remedy=remedy)
             if self._calibration_of_now is None:
                 expected = f"{self.calibration_.outside_bias!r}, with which calibrate was called"
                 remedy = "call calibrate(X, y) again, or pass a threshold instead of precision"
@@ -287,9 +287,8 @@ class Answers(Predictor):
         if threshold is None:
             return -np.inf
         if not is_number(threshold) or not 0 <= threshold <= 1:
-            raise InvalidInput(
-                message("threshold", threshold, "a probability, 0 to 1", "pass for example 0.9")
-            )
+            expected, remedy = "a probability, 0 to 1", "pass for example 0.9"
+            raise InvalidInput(message("threshold", threshold, expected, remedy))
         return threshold
 
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:

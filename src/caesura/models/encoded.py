@@ -108,7 +108,9 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
 
 def impossible(i: int) -> Impossible:
     """Return the error for a sequence without any possible segmentation."""
-    return Impossible(f"X[{i}]: no segmentation is possible; relax the constraints")
+    return Impossible(
+        "no segmentation is possible", place=f"X[{i}]", remedy="relax the constraints"
+    )
 
 
 def entropies(some: Encoded) -> list[float]:

@@ -190,8 +190,9 @@ class Estimator(Parameters):
     def _known(self) -> Fitted:
         if self._fitted is None:
             raise not_fitted(
-                f"{type(self).__name__}: not fitted yet; call fit(X, y) first, or load a model "
-                "with caesura.load(path)"
+                "not fitted yet",
+                place=type(self).__name__,
+                remedy="call fit(X, y) first, or load a model with caesura.load(path)",
             )
         self._check_threads()
         self._check_outside()

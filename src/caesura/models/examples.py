@@ -77,9 +77,10 @@ def check_rows(rows: Sequence[Rows], structure: Structure, first: int = 0) -> No
     for k in np.flatnonzero(adjacent & barred)[:1].tolist():
         start, _, state = flat[k + 1].tolist()
         raise InvalidInput(
-            f"y[{first + owner[k]}]: got {states[state]!r} at {start}, right after "
-            f"{states[flat[k, 2]]!r}, expected labels that may be adjacent; correct them, or see "
-            "same_label_adjacent"
+            place=f"y[{first + owner[k]}]",
+            got=f"{states[state]!r} at {start}, right after {states[flat[k, 2]]!r}",
+            expected="labels that may be adjacent",
+            remedy="correct them, or see same_label_adjacent",
         )
 
 
@@ -92,8 +93,10 @@ def _check_rules(gold: _kernels.Gold, rules: StateRules, first: int) -> None:
     labels = [rules.labels[k] for k in some]
     expected = f"{labels[0]!r} {kind}" if len(labels) == 1 else f"the order {', '.join(labels)}"
     raise InvalidInput(
-        f"y[{first + broken[0]}]: got labels that break the constraints of the model, expected "
-        f"{expected}; correct the labels, or change constraints"
+        place=f"y[{first + broken[0]}]",
+        got="labels that break the constraints of the model",
+        expected=expected,
+        remedy="correct the labels, or change constraints",
     )
 
 

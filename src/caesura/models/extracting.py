@@ -179,8 +179,12 @@ class Extractor(Estimator):
             records.text_column = "text" if text is None else text
             _warn_of_labels(texts[:1], records.text_column, labels)
         elif text is not None:
-            wrong = "expected a DataFrame or an Arrow table as texts; leave text out"
-            raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
+            raise InvalidInput(
+                place="text",
+                got=f"{text!r} for texts without columns",
+                expected="a DataFrame or an Arrow table as texts",
+                remedy="leave text out",
+            )
         for first, raw, answers in self._extracted(texts, constraints):
             with paused_collection():
                 documents = documents_of(raw, self.tokeniser_, "texts", first)

@@ -45,7 +45,7 @@ def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
             for kind in sorted(kinds_of([document]) - seen):
                 expected = f"only what the first {CHUNK} have, by which features were chosen"
                 remedy = f"give all sequences {kind} or none, or set features"
-                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
+                raise InvalidInput(place=f"X[{i}]", got=kind, expected=expected, remedy=remedy)
         yield first, documents, ys
 
 

@@ -43,6 +43,7 @@ WRONG = (  # errors that reading invalid content can raise
     *(RecursionError, OverflowError, re.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
+FOREIGN = "the file is not one that this library wrote"  # remedy in errors
 ROUNDING = 1e-6  # tolerance for sums of probabilities above 1
 BARS: dict[str, type[np.generic]] = {"bounds": np.int32, "barred": np.uint8}
 BARS |= {"barred_start": np.uint8, "barred_end": np.uint8}
@@ -168,7 +169,7 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
             _check_tokeniser(header["options"]["tokeniser"])
         return _built(header, arrays, trust)
     except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from error
+        raise error.within(path) from error
     except WRONG as error:
         expected = "a model that this version can read"
         remedy = f"save it again ({type(error).__name__}: {error})"
@@ -225,7 +226,7 @@ def _restored(
     bias = header.get("calibration_bias", model.outside_bias)  # absent from older files
     if "keys" in header:
         labelling = _structure(model, header, arrays)
-        _require(bool((labelling[0].bounds >= 1).all()), "bounds: out of range")
+        _require(bool((labelling[0].bounds >= 1).all()), "bounds", "out of range")
         fitted = restored_spans(labelling, features, arrays, bool(model.boundary_weights))
         check_scores("weights", fitted.w)
         return fitted, _calibration(header["calibration"], bias, arrays)
@@ -251,7 +252,7 @@ def _restored(
         n_plain=n_plain,
     )
     w = _array(arrays, "weights", np.float64)
-    _require(len(w) == len(parameters), "weights: wrong length")
+    _require(len(w) == len(parameters), "weights", "wrong length")
     check_scores("weights", w)
     rules = model_rules(header.get("constraints"))  # absent from older files
     parameters = model.coding.with_rules(
@@ -265,7 +266,7 @@ def _scale(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return whether scores are log-probabilities, and their temperature."""
     found = header.get("temperature")  # only margin models have one
     number = isinstance(found, float) and 0.0 < found < np.inf
-    _require(found is None or number, "temperature: wrong")
+    _require(found is None or number, "temperature", "wrong")
     return {"margin_": "temperature" in header, "temperature_": found}
 
 
@@ -274,18 +275,18 @@ def _structure(
 ) -> tuple[Structure, tuple[str, ...], str | None]:
     states, scheme = tuple(header["states"]), header["scheme"]
     strings = all(isinstance(name, str) for name in states)
-    _require(strings and len(set(states)) == len(states) > 0, "states: wrong")
+    _require(strings and len(set(states)) == len(states) > 0, "states", "wrong")
     Y, chain = len(states), model.kind == "chain"
-    _require((scheme in TAG_SCHEMES) if chain else scheme is None, "scheme: wrong")
+    _require((scheme in TAG_SCHEMES) if chain else scheme is None, "scheme", "wrong")
     labels = tuple(sorted({*model.coding.labels_of(states, scheme)} - {model.outside}))
-    _require(chain or states[: len(labels)] == labels, "states: in another order")
+    _require(chain or states[: len(labels)] == labels, "states", "in another order")
     parts = [_array(arrays, name, kind, 1 + (name == "barred")) for name, kind in BARS.items()]
     shapes = [(Y,), (Y, Y), (Y,), (Y,)]
-    _require([part.shape for part in parts] == shapes, "barred: wrong shape")
+    _require([part.shape for part in parts] == shapes, "barred", "wrong shape")
     least, most = (1, 1) if chain else (0, LONGEST)
     bounds = parts[0]
-    _require(bool(((bounds >= least) & (bounds <= most)).all()), "bounds: out of range")
-    _require(all(bool((part <= 1).all()) for part in parts[1:]), "barred: out of range")
+    _require(bool(((bounds >= least) & (bounds <= most)).all()), "bounds", "out of range")
+    _require(all(bool((part <= 1).all()) for part in parts[1:]), "barred", "out of range")
     return Structure(states, *parts), labels, scheme
 
 
@@ -301,34 +302,35 @@ def _patterns(
     labels, sizes = (_array(arrays, name, np.int32) for name in ("patterns", "pattern_sizes"))
     n_plain = header["plain_patterns"]
     sums = bool((sizes >= 2).all()) and int(sizes.sum(dtype=np.int64)) == len(labels)
-    _require(sums, "pattern_sizes: wrong")
+    _require(sums, "pattern_sizes", "wrong")
     known = bool(((labels >= 0) & (labels < len(structure.states))).all())
-    _require(known, "patterns: out of range")
+    _require(known, "patterns", "out of range")
     ends = np.cumsum(sizes).tolist()
     found = [labels[end - n : end].tolist() for n, end in zip(sizes.tolist(), ends, strict=True)]
-    _require(len({*map(tuple, found)}) == len(found), "patterns: one is there twice")
+    _require(len({*map(tuple, found)}) == len(found), "patterns", "one is there twice")
     counted = isinstance(n_plain, int) and not isinstance(n_plain, bool)
     plain = counted and 0 <= n_plain <= len(found) and bool((sizes[:n_plain] >= SHORTEST).all())
-    _require(plain, "plain_patterns: wrong")
+    _require(plain, "plain_patterns", "wrong")
     return found, n_plain
 
 
 def _check_pairs(pairs: Arrays, Y: int, P: int) -> None:
     """Raise if a weight occurs twice, or at an invalid position."""
     wide = {name: array.astype(np.int64) for name, array in pairs.items()}
-    _require(all(bool((array >= 0).all()) for array in wide.values()), "pairs: out of range")
-    _require(len(wide["attribute"]) == len(wide["label"]), "label: wrong length")
-    _require(len(wide["edge_attribute"]) == len(wide["edge_pair"]), "edge_pair: wrong length")
-    _require(bool((wide["label"] < Y + P).all()), "label: out of range")
-    _require(bool((wide["edge_pair"] < Y * Y + P).all()), "edge_pair: out of range")
+    _require(all(bool((array >= 0).all()) for array in wide.values()), "pairs", "out of range")
+    _require(len(wide["attribute"]) == len(wide["label"]), "label", "wrong length")
+    _require(len(wide["edge_attribute"]) == len(wide["edge_pair"]), "edge_pair", "wrong length")
+    _require(bool((wide["label"] < Y + P).all()), "label", "out of range")
+    _require(bool((wide["edge_pair"] < Y * Y + P).all()), "edge_pair", "out of range")
     keys = {
         "attribute": wide["attribute"] * (Y + P) + wide["label"],
         "edge_attribute": wide["edge_attribute"] * (Y * Y + P) + wide["edge_pair"],
         **{name: wide[name] for name in ("transition", "start", "end")},
     }
     for name, key in keys.items():  # np.unique takes about twenty times as long
-        _require(bool(np.diff(np.sort(key)).all()), f"{name}: a weight is there twice")
-    _require(bool((np.diff(wide["edge_attribute"]) >= 0).all()), "edge_attribute: in another order")
+        _require(bool(np.diff(np.sort(key)).all()), name, "a weight is there twice")
+    ordered = bool((np.diff(wide["edge_attribute"]) >= 0).all())
+    _require(ordered, "edge_attribute", "in another order")
 
 
 def _check_histories(pairs: Arrays, encoder: Encoder, Y: int, patterns: list[list[int]]) -> None:
@@ -339,9 +341,9 @@ def _check_histories(pairs: Arrays, encoder: Encoder, Y: int, patterns: list[lis
     edges = np.array([*[2] * Y**2, *sizes]), np.maximum(orders, 1), "edge_"
     for (length, order, prefix), code in ((rows, "label"), (edges, "edge_pair")):
         attribute = pairs[f"{prefix}attribute"]
-        _require(bool((attribute < len(encoder)).all()), f"{prefix}attribute: out of range")
+        _require(bool((attribute < len(encoder)).all()), f"{prefix}attribute", "out of range")
         expected = order[encoder.sources[attribute]] + 1 if len(attribute) else attribute
-        _require(np.array_equal(length[pairs[code]], expected), f"{code}: of another order")
+        _require(np.array_equal(length[pairs[code]], expected), code, "of another order")
 
 
 def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration | None:
@@ -354,22 +356,21 @@ def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration |
     seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
     numbers = np.concatenate([knots, values, seen, right])
     shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # False for NaN
-    _require(len(knots) > 0 and shares, "calibration: wrong")
-    rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
-    _require(rising, "calibration: wrong")
-    _require(isinstance(bias, int | float) and bool(np.isfinite(bias)), "calibration_bias: wrong")
+    rising = shares and bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
+    _require(len(knots) > 0 and rising, "calibration", "wrong")
+    _require(isinstance(bias, int | float) and bool(np.isfinite(bias)), "calibration_bias", "wrong")
     return Calibration(str(method), knots, values, seen, right.astype(bool), float(bias))
 
 
 def _array(arrays: Arrays, name: str, kind: type[np.generic], ndim: int = 1) -> Any:
     found = arrays[name]
-    _require(found.dtype == kind and found.ndim == ndim, f"{name}: wrong type or shape")
+    _require(found.dtype == kind and found.ndim == ndim, name, "wrong type or shape")
     return found
 
 
-def _require(good: bool, problem: str) -> None:
+def _require(good: bool, place: str, problem: str) -> None:
     if not good:
-        raise InvalidInput(f"{problem}; the file is not one that this library wrote")
+        raise InvalidInput(problem, place=place, remedy=FOREIGN)
 
 
 # ---- pickling ------------------------------------------------------------------------------------

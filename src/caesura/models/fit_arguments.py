@@ -18,7 +18,9 @@ def checked_run(
 ) -> tuple[Callable[[Progress], bool | None], ...]:
     """Return the callbacks, or raise early for arguments that would fail during fitting."""
     if X_dev is None and y_dev is not None:
-        raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
+        raise InvalidInput(
+            place="X_dev", got="None with y_dev", expected="the sequences too", remedy="give X_dev"
+        )
     if checkpoint is not None:
         named = isinstance(checkpoint, str | os.PathLike) and str(checkpoint)
         path = Path(checkpoint).absolute() if named else None

@@ -93,9 +93,11 @@ class Fitted(NamedTuple):
 def unscaled(i: int) -> InvalidInput:
     """Return the error for a sequence whose scores overflow."""
     return InvalidInput(
-        f"X[{i}]: got values that score beyond 1e10, expected scores from -1e10 to 1e10, where "
-        "sums are exact enough for probabilities, or to 1e300 for predict, where they are finite; "
-        "scale the values of its attributes or its array"
+        place=f"X[{i}]",
+        got="values that score beyond 1e10",
+        expected="scores from -1e10 to 1e10, where sums are exact enough for probabilities, or "
+        "to 1e300 for predict, where they are finite",
+        remedy="scale the values of its attributes or its array",
     )
 
 
@@ -103,9 +105,11 @@ def check_learnt(w: Floats) -> None:
     """Raise if weights are so large that `load` would reject them."""
     if not (np.abs(w) <= LARGEST_SCORE).all():  # also true for NaN
         raise InvalidInput(
-            f"X: got values with which weights grow to {np.abs(w).max():.3g}, expected weights "
-            f"from -{LARGEST_SCORE:.0e} to {LARGEST_SCORE:.0e}; scale the values of attributes or "
-            "arrays, or lower sample_weight and the learning rate"
+            place="X",
+            got=f"values with which weights grow to {np.abs(w).max():.3g}",
+            expected=f"weights from -{LARGEST_SCORE:.0e} to {LARGEST_SCORE:.0e}",
+            remedy="scale the values of attributes or arrays, or lower sample_weight and the "
+            "learning rate",
         )
 
 
@@ -132,8 +136,10 @@ def check_transitions(states: int) -> None:
     """
     if states**2 > MOST_TRANSITIONS:
         raise TooLarge(
-            f"labels: {states:,} labels have {states**2:,} transitions, expected "
-            f"{MOST_TRANSITIONS:,} or fewer; use fewer labels"
+            f"{states:,} labels have {states**2:,} transitions",
+            place="labels",
+            expected=f"{MOST_TRANSITIONS:,} or fewer",
+            remedy="use fewer labels",
         )
 
 

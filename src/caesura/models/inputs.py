@@ -59,7 +59,7 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
     """
     if getattr(X, "automatic", False) and Tokeniser.of(tokeniser).name != "words":
         X = X.cut_by(tokeniser)
-    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; {OF_NUMBERS}")
+    refuse_frame(X, name, "a list of sequences", f"{FRAMES}; {OF_NUMBERS}")
     _refuse_file(X, name)
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     one = one or hasattr(X, "tocoo")  # a sparse array, whose rows are the tokens of one sequence
@@ -105,7 +105,9 @@ def one_sequence(x: Any, name: str = "x") -> Any:
             raise InvalidInput(message(name, x, expected, remedy))
     elif listed and all(_is_sequence(one) for one in x):
         came = f"a list of {len(x)} sequences ({type(x[0]).__name__})"
-        raise InvalidInput(f"{name}: got {came}, expected one sequence; pass one at a time")
+        raise InvalidInput(
+            place=name, got=came, expected="one sequence", remedy="pass one at a time"
+        )
     if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a pandas column
         expected = "one sequence, not a column of sequences"
         raise InvalidInput(message(name, type(x), expected, "pass one at a time"))
@@ -168,7 +170,7 @@ def paired(
 ) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over sequences with their targets."""
     xs = sequences(X, names[0], tokeniser)
-    refuse_frame(y, names[1], "expected the labels of each sequence; pass a list of them")
+    refuse_frame(y, names[1], "the labels of each sequence", "pass a list of them")
     if y is None:
         return ((x, _OWN) for x in xs)
     if isinstance(y, str) or not isinstance(y, Iterable):
@@ -191,8 +193,10 @@ def _both(
         if x is _END or target is _END:
             short, longer = names if x is _END else names[::-1]
             raise InvalidInput(
-                f"{names[0]}, {names[1]}: got only {i} in {short} and more in {longer}, expected "
-                "as many sequences as labels of sequences"
+                place=f"{names[0]}, {names[1]}",
+                got=f"only {i} in {short} and more in {longer}",
+                expected="as many sequences as labels of sequences",
+                remedy="give as many of both",
             )
         yield x, target
         i += 1
@@ -238,6 +242,8 @@ def check_words(documents: Sequence[Document], first: int) -> None:
         if has_no_words(document):
             came = "attributes" if document.attributes is not None else "numbers"
             raise InvalidInput(
-                f"X[{i}]: got {came} without words, expected tokens or a text, which the features "
-                "of this model look at; give the same form of X as in fit"
+                place=f"X[{i}]",
+                got=f"{came} without words",
+                expected="tokens or a text, which the features of this model look at",
+                remedy="give the same form of X as in fit",
             )

@@ -117,14 +117,18 @@ def _about_labels(rules: Rules) -> bool:
 def missing_rules(count: int) -> InvalidInput:
     """Return the error for fewer constraints than sequences."""
     return InvalidInput(
-        f"constraints: got {counted(count, 'dict')} for more sequences, expected a single dict, or "
-        "one for each sequence"
+        place="constraints",
+        got=f"{counted(count, 'dict')} for more sequences",
+        expected="a single dict, or one for each sequence",
+        remedy="give as many dicts as sequences",
     )
 
 
 def too_many_rules(count: int) -> InvalidInput:
     """Return the error for more constraints than sequences."""
     return InvalidInput(
-        f"constraints: got more than {counted(count, 'dict')} for {counted(count, 'sequence')}, "
-        "expected a single dict, or one for each sequence"
+        place="constraints",
+        got=f"more than {counted(count, 'dict')} for {counted(count, 'sequence')}",
+        expected="a single dict, or one for each sequence",
+        remedy="give as many dicts as sequences",
     )

@@ -54,8 +54,9 @@ def refuse(fitted: Fitted, what: str) -> None:
     """Raise for an operation that these models do not support."""
     if fitted.spans:
         raise InvalidInput(
-            f"{what}: not available for models with features that look back or with a beam; leave "
-            "these features and the beam out, or ask something else"
+            "not available for models with features that look back or with a beam",
+            place=what,
+            remedy="leave these features and the beam out, or ask something else",
         )
 
 
@@ -138,16 +139,20 @@ def check_sums(fitted: Fitted, what: str) -> None:
 
 def _only_search(what: str) -> InvalidInput:
     return InvalidInput(
-        f"{what}: not available for features that look back at two segments or more, for which "
-        "there is only search; use predict, or leave these features out"
+        "not available for features that look back at two segments or more, for which there is "
+        "only search",
+        place=what,
+        remedy="use predict, or leave these features out",
     )
 
 
 def unconstrained() -> InvalidInput:
     """Return the error for constraints on these models."""
     return InvalidInput(
-        "constraints: got some for a model with features that look back or with a beam, expected "
-        "none; leave them out"
+        place="constraints",
+        got="some for a model with features that look back or with a beam",
+        expected="none",
+        remedy="leave them out",
     )
 
 

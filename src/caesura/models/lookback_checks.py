@@ -86,9 +86,11 @@ def check_sizes(lengths: npt.NDArray[np.int64], structure: Structure, first: int
     longest = np.minimum(lengths, int(structure.bounds.max()))
     for i in np.flatnonzero(lengths * longest > MOST_SPANS)[:1].tolist():
         raise TooLarge(
-            f"X[{first + i}]: {lengths[i]:,} tokens have {lengths[i] * longest[i]:,} spans of up "
-            f"to {longest[i]:,} tokens, expected at most {MOST_SPANS:,}; lower max_length, or cut "
-            "the sequence"
+            f"{lengths[i]:,} tokens have {lengths[i] * longest[i]:,} spans of up to "
+            f"{longest[i]:,} tokens",
+            place=f"X[{first + i}]",
+            expected=f"at most {MOST_SPANS:,}",
+            remedy="lower max_length, or cut the sequence",
         )
 
 

@@ -74,8 +74,10 @@ class _Score:
     ) -> None:
         if not any(gold):
             raise InvalidInput(
-                "y_dev: got no segment at all, expected some to compare with; label some, or leave "
-                "the development data out"
+                place="y_dev",
+                got="no segment at all",
+                expected="some to compare with",
+                remedy="label some, or leave the development data out",
             )
         self._model, self._training, self._gold = model, training, gold
         self._corpus = training.encoder.encode(documents, False, name="X_dev")

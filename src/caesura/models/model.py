@@ -280,7 +280,9 @@ class Model(Extractor):
                 kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
                 stage.done(len(targets))
         if not targets:
-            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+            raise InvalidInput(
+                place="X", got="no sequences", expected="at least one", remedy="give labelled ones"
+            )
         if before is None and (self.features is None or isinstance(self.features, str)):
             warn_of_columns(features, columns)
         return _Read(encoder, corpus, targets, kept)
@@ -322,7 +324,7 @@ class Model(Extractor):
                 more |= {"bigrams": True} if semi and self._takes_bigrams else {}
                 return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
-                raise InvalidInput(f"features: {error}") from None
+                raise error.within("features") from None
         return declared(self.features)
 
     @property

@@ -268,9 +268,11 @@ def _possible(first: int) -> Iterator[None]:
         yield
     except LookupError as error:  # args[0] is the index of the sequence
         raise InvalidInput(
-            f"y[{first + error.args[0]}]: got labels that no segmentation agrees with, expected "
-            "possible ones; look for what max_length, same_label_adjacent, constraints or the tag "
-            "scheme forbids"
+            place=f"y[{first + error.args[0]}]",
+            got="labels that no segmentation agrees with",
+            expected="possible ones",
+            remedy="look for what max_length, same_label_adjacent, constraints or the tag scheme "
+            "forbids",
         ) from None
     except FloatingPointError as error:  # likewise
         raise unscaled(first + error.args[0]) from None

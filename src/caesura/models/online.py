@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from caesura.checks import nothing
 from caesura.documents import Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -18,7 +19,6 @@ from caesura.models.fitted import Fitted, Labelling
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora
 from caesura.models.parted import PartedModel
-from caesura.models.patterns import few_enough
 from caesura.models.streaming import check_features, check_online
 from caesura.models.targets import Target, scheme_of
 from caesura.models.training import Examples, Training, optimiser_of, parameters_of, training_bars
@@ -106,7 +106,7 @@ class OnlineModel(PartedModel):
             encoder.encode(documents, True, corpus, first)
             targets += ys
         if not targets:
-            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+            raise nothing("X", "sequences", "give labelled ones")
         labelling = self._fixed(targets, corpus.lengths.tolist(), before, labels)
         weight = weights_of(None, len(targets))
         examples = examples_of(self, encoder, corpus, targets, labelling, weight)
@@ -119,8 +119,10 @@ class OnlineModel(PartedModel):
             return None
         if before.spans:
             raise InvalidInput(
-                "partial_fit: got a model with features that look back or with a beam, expected "
-                "another; fit it to all of the data"
+                place="partial_fit",
+                got="a model with features that look back or with a beam",
+                expected="another",
+                remedy="fit it to all of the data",
             )
         if before.parameters.patterns:
             expected = "pairs of labels only with partial_fit"
@@ -164,9 +166,8 @@ class OnlineModel(PartedModel):
         bars = training_bars(self, labelling, examples)
         parameters, places = parameters_of(self, bars, examples, []), None
         if before is not None:
-            with few_enough():
-                attributes = examples.encoder.attributes
-                parameters = merged(parameters, before.fitted, bars, attributes)
+            attributes = examples.encoder.attributes
+            parameters = merged(parameters, before.fitted, bars, attributes)
             places = places_before(parameters, before.fitted, labelling.structure)
         training = Training.of(self, labelling, examples, None, parameters)
         set_loss(self, training)

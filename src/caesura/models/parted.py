@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from caesura.checks import nothing
 from caesura.documents.tokeniser_fitting import AUTO, LEVELS
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -35,7 +36,6 @@ from caesura.models.model import Model
 from caesura.models.parted_objective import PartedObjective
 from caesura.models.patterns import (
     check_states,
-    few_enough,
     frequent_patterns,
     grows,
     patterns_of,
@@ -115,7 +115,9 @@ class PartedModel(Model):
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         numbered = list(enumerate(parts))
         if not numbered:
-            raise InvalidInput("parts: got none, expected at least one; give labelled sequences")
+            raise InvalidInput(
+                place="parts", got="none", expected="at least one", remedy="give labelled sequences"
+            )
         self._check_parted(len(numbered))
         before = self._before if self.warm_start else None
         with ExitStack() as stack:
@@ -217,7 +219,7 @@ class PartedModel(Model):
                 stage.done(len(sizes))
         total, tokens = (sum(each) for each in zip(*sizes, strict=True))
         if not total:
-            raise InvalidInput("parts: got no sequences, expected at least one; give labelled ones")
+            raise nothing("parts", "sequences", "give labelled ones")
         labelling = self.coding.labelling(seen.targets, seen.lengths, before)
         warn_of_many(len(labelling.structure.states), tokens)
         bars = self.coding.in_training(labelling.structure)
@@ -255,13 +257,11 @@ class PartedModel(Model):
         else:
             patterns = patterns_of(self, labelling.structure, ())
         recipe = recipe.renewed(pairs=pairs, patterns=patterns, n_plain=len(patterns))
-        with few_enough():
-            parameters = work.known_parameters(recipe._replace(rules=type(recipe.rules)()), encoder)
+        parameters = work.known_parameters(recipe._replace(rules=type(recipe.rules)()), encoder)
         structure, near = labelling.structure, before is not None and self.warm_start == "near"
         w0 = np.zeros(len(parameters))
         if before is not None:
-            with few_enough():
-                parameters = merged(parameters, before, bars, encoder.attributes)
+            parameters = merged(parameters, before, bars, encoder.attributes)
             recipe = recipe.renewed(
                 pairs={name: getattr(parameters, name) for name in PAIRS},
                 patterns=parameters.patterns,
@@ -288,7 +288,11 @@ def _results(engine: Executor, function: Any, recipe: work.Recipe, numbered: Any
     if failed:
         shown = "; ".join(f"{one.part}: {one.problem}" for one in failed[:SHOWN])
         more = f"; and {len(failed) - SHOWN} more" * (len(failed) > SHOWN)
-        raise InvalidInput(f"parts: {len(failed)} of {len(numbered)} cannot be read: {shown}{more}")
+        raise InvalidInput(
+            f"{len(failed)} of {len(numbered)} cannot be read: {shown}{more}",
+            place="parts",
+            remedy="correct these parts",
+        )
 
 
 def _chosen(found: work.Pairs, Y: int, least: float) -> dict[str, npt.NDArray[np.int32]]:

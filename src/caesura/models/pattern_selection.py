@@ -30,7 +30,7 @@ from caesura import _kernels
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import LBFGS, ProgressLine, minimise
 from caesura.models.fitted import Fitted, Labelling, Structure, blocks_of
-from caesura.models.patterns import SHORTEST, Pattern, few_enough, seen_patterns
+from caesura.models.patterns import SHORTEST, Pattern, seen_patterns
 from caesura.models.penalties import penalties
 from caesura.models.training import (
     Corpora,
@@ -85,8 +85,7 @@ class _Growth:
         self.seen = seen_patterns(examples.rows, model.order, model.pattern_min_freq)
         self.all = parameters_of(model, self.bars, examples, self.seen)
         if before is not None:  # only here: patterns pruned later are not added again
-            with few_enough():
-                self.all = merged(self.all, before, self.bars, examples.encoder.attributes)
+            self.all = merged(self.all, before, self.bars, examples.encoder.attributes)
         self.active: set[Pattern] = set() if before is None else self._earlier(before)
         self.pruned: set[Pattern] = set()
         self.now = self._compiled(self.active, before)  # its w0 holds the current weights

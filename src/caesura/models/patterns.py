@@ -7,7 +7,6 @@ transitions; here are longer ones, of three states or more, which have a weight 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,6 @@ __all__ = [
     "check_states",
     "counted_patterns",
     "counts_by_order",
-    "few_enough",
     "frequent_patterns",
     "grows",
     "labels_of",
@@ -227,17 +225,6 @@ def _unknown(
 # ---- limits on the number of patterns -----------------------------------------------------------
 
 
-@contextmanager
-def few_enough() -> Iterator[None]:
-    """Add a remedy to errors about too many label histories."""
-    try:
-        yield
-    except ValueError as error:
-        if str(error) != "patterns":  # the message of std::length_error
-            raise
-        raise _too_many() from None
-
-
 def check_states(parameters: _kernels.Parameters) -> None:
     """Raise if training would take hours."""
     if parameters.patterns and parameters.n_states > MOST:
@@ -246,6 +233,8 @@ def check_states(parameters: _kernels.Parameters) -> None:
 
 def _too_many() -> TooLarge:
     return TooLarge(
-        f"patterns: got more than {MOST:,} different label histories, expected fewer; lower order "
-        "or that of history features, or raise pattern_min_freq or min_freq"
+        place="patterns",
+        got=f"more than {MOST:,} different label histories",
+        expected="fewer",
+        remedy="lower order or that of history features, or raise pattern_min_freq or min_freq",
     )

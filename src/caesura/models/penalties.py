@@ -54,7 +54,7 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
     c1, c2 = np.full(n, float(model.c1)), np.full(n, float(model.c2))
     for group, value in sorted(model.penalties.items(), key=_generality):
         if group not in groups:
-            raise InvalidInput(_no_such_group(group, groups, highest))
+            raise _no_such_group(group, groups, highest)
         pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
         if len(pair) != 2 or not all(_is_penalty(one) for one in pair):
             expected = "c2, or (c1, c2), which are 0 or more"
@@ -72,7 +72,7 @@ def _generality(penalty: tuple[Any, Any]) -> int:
     return 0 if group == "patterns" else 1 if isinstance(group, str) else 2
 
 
-def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int) -> str:
+def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int) -> InvalidInput:
     """Return the error for a penalty on non-existent weights."""
     own = ["transitions", "patterns", *(["order2"] if highest == 2 else [])]
     own += [f"order2 to order{highest}"] if highest > 2 else []
@@ -86,7 +86,8 @@ def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int
     remedy = "name a feature, transitions or patterns"
     if group == "order1":
         remedy = "pairs of labels are transitions"
-    return message("penalties", group, f"one of {', '.join([*own, *shown])}", remedy)
+    expected = f"one of {', '.join([*own, *shown])}"
+    return InvalidInput(message("penalties", group, expected, remedy))
 
 
 def _is_penalty(value: Any) -> bool:

@@ -376,4 +376,4 @@ def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name:
     try:
         return to_tags(segments, scheme, length, outside)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
+        raise error.within(name) from None

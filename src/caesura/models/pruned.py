@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from caesura.checks import whole
+from caesura.checks import nothing, whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.evaluation import segment_counts
@@ -148,7 +148,7 @@ class PrunedSemiCRF(Parameters):
         documents, gold = self._read(X, y)
         labels = sorted({s.label for cut in gold for s in cut})
         if not labels:
-            raise InvalidInput("y: got no segment at all, expected at least one")
+            raise nothing("y", "segment at all", "label at least one")
         if len(documents) < self.folds:
             expected = f"at most {len(documents)}, the number of sequences"
             raise InvalidInput(message("folds", self.folds, expected, "lower it"))
@@ -308,7 +308,7 @@ class PrunedSemiCRF(Parameters):
 
     def _answers(self, X: Any) -> Iterable[tuple[SpanGraph, Pool]]:
         if not hasattr(self, "first_"):
-            raise not_fitted("PrunedSemiCRF: not fitted yet; call fit first")
+            raise not_fitted("not fitted yet", place="PrunedSemiCRF", remedy="call fit first")
         for _, documents in chunks(X, self.tokeniser):
             seen = Seen.of(self.first_, documents)
             kept = [self._kept(one) for one in seen]
@@ -396,5 +396,5 @@ class PrunedSemiCRF(Parameters):
         from caesura.models.files import save_pruned
 
         if not hasattr(self, "first_"):
-            raise not_fitted("PrunedSemiCRF: not fitted yet; call fit first")
+            raise not_fitted("not fitted yet", place="PrunedSemiCRF", remedy="call fit first")
         save_pruned(self, path)

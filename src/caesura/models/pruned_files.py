@@ -82,4 +82,6 @@ def built_pruned(
 
 def _require(good: bool, name: str) -> None:
     if not good:
-        raise InvalidInput(f"{name}: wrong; the file is not one that this library wrote")
+        raise InvalidInput(
+            "wrong", place=name, remedy="the file is not one that this library wrote"
+        )

@@ -170,7 +170,11 @@ def state_rules(
     found: list[Rule] = [(kind, (k,)) for k, kind in sorted(once.items())]
     order = tuple(numbers("ordered"))
     if len(set(order)) < len(order):
-        raise InvalidInput(f"{name}['ordered']: a label occurs twice in {list(rules.ordered)!r}")
+        raise InvalidInput(
+            f"a label occurs twice in {list(rules.ordered)!r}",
+            place=f"{name}['ordered']",
+            remedy="name each label once",
+        )
     if len(order) > 1:
         found.append(("ordered", order))
     if joined is None:
@@ -214,8 +218,10 @@ def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
         raise InvalidInput(message("constraints", constraints, expected, remedy))
     if isinstance(constraints, Sized) and isinstance(X, Sized) and len(constraints) != len(X):
         raise InvalidInput(
-            f"constraints: got {counted(len(constraints), 'dict')} for "
-            f"{counted(len(X), 'sequence')}, expected a single dict, or one for each sequence"
+            place="constraints",
+            got=f"{counted(len(constraints), 'dict')} for {counted(len(X), 'sequence')}",
+            expected="a single dict, or one for each sequence",
+            remedy="give as many dicts as sequences",
         )
     return (
         (read_rules(one, f"constraints[{i}]"), f"constraints[{i}]")
@@ -258,7 +264,11 @@ def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str
     for start, end, _ in (span for span in rules.required if span[2] == outside):
         for t in range(start, end):
             if outside not in allowed.get(t, (outside,)):
-                raise InvalidInput(f"allowed[{t}]: got {allowed[t]}, but {outside} is required")
+                raise InvalidInput(
+                    place=f"allowed[{t}]",
+                    got=f"{allowed[t]}, but {outside} is required",
+                    remedy="allow it there, or leave the requirement out",
+                )
             allowed[t] = (outside,)
     required = sorted({span for span in rules.required if span[2] != outside})
     Partial(required, allowed, rules.boundaries, rules.no_boundaries)  # raises if contradictory

@@ -179,8 +179,10 @@ class TagSet:
         if not (pairs == (out[t - 1].astype(bool)[:, None] & out[t].astype(bool)[None, :])).all():
             kind = "a boundary" if forced else "no boundary"
             raise InvalidInput(
-                f"{name}: got {kind} at {t} between partly unknown tokens, which tags of the "
-                f"scheme {self.scheme} cannot express; pass scheme='BIO'"
+                place=name,
+                got=f"{kind} at {t} between partly unknown tokens, which tags of the scheme "
+                f"{self.scheme} cannot express",
+                remedy="pass scheme='BIO'",
             )
 
 

@@ -64,7 +64,9 @@ class SegmentCoding(Coding):
         gaps = gaps or self.outside in found
         labels = tuple(sorted(found - {self.outside}))
         if not labels:
-            raise InvalidInput("y: got no segment at all, expected some; label at least one")
+            raise InvalidInput(
+                place="y", got="no segment at all", expected="some", remedy="label at least one"
+            )
         states = (*labels, self.outside) if gaps else labels
         check_transitions(len(states))
         barred = np.zeros((len(states), len(states)), np.uint8)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura.errors import InvalidInput
+from caesura.errors import CaesuraError, InvalidInput
 from caesura.executors import added, total
 from caesura.executors.software import check_software
 from caesura.learning.objectives import OnlineState
@@ -97,8 +97,11 @@ def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
     check_software(recipe.software)
     try:
         return Shard(recipe, numbered)
+    except CaesuraError as error:
+        raise error.within(name_of_part(*numbered)) from None
     except Exception as error:
-        raise InvalidInput(f"{name_of_part(*numbered)}: {problem_of(error)}") from None
+        place, remedy = name_of_part(*numbered), "correct this part"
+        raise InvalidInput(problem_of(error), place=place, remedy=remedy) from None
 
 
 def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
@@ -133,7 +136,7 @@ def _naming(shard: Shard) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(f"{name_of_part(*shard.numbered)}: {error}") from None
+        raise error.within(name_of_part(*shard.numbered)) from None
 
 
 def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.checks import nothing
 from caesura.documents import Document, Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -34,7 +35,7 @@ from caesura.models.inputs import labelled, paired
 from caesura.models.lookback import is_span_model
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora, StreamedCorpora
-from caesura.models.patterns import check_states, few_enough
+from caesura.models.patterns import check_states
 from caesura.models.rules import model_rules
 from caesura.models.targets import Tags, Target, said_labels
 from caesura.models.training import Examples, Training, objective_of, parameters_of
@@ -81,7 +82,10 @@ def check_features(model: Model, features: Features, name: str) -> None:
     """Raise if features need all data at once."""
     if is_span_model(model, features):
         raise InvalidInput(
-            f"{name}: got features that look back or a beam, expected neither; leave them out"
+            place=name,
+            got="features that look back or a beam",
+            expected="neither",
+            remedy="leave them out",
         )
     for feature in features:
         if feature.order:
@@ -295,7 +299,7 @@ class _Stream:
                 pairs.add(self._parameters(block, labelling))
             told(total)
         if not total:
-            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+            raise nothing("X", "sequences", "give labelled ones")
         labelling = witnesses.labelling(model, before)
         if pairs is None:
             pairs = _Pairs(_n_states(labelling))
@@ -358,8 +362,10 @@ def _same_states(a: Labelling, b: Labelling) -> bool:
 def _check_total(wrong: bool, came: int, expected: int) -> None:
     if wrong:
         raise InvalidInput(
-            f"X: got {came} sequences or more in a later pass, expected {expected}, as in the "
-            "first; give what yields the same sequences each time"
+            place="X",
+            got=f"{came} sequences or more in a later pass",
+            expected=f"{expected}, as in the first",
+            remedy="give what yields the same sequences each time",
         )
 
 
@@ -380,8 +386,7 @@ def streamed(
     labelling, parameters = read.labelling, read.parameters
     warn_of_many(_n_states(labelling), read.total)
     if before is not None:
-        with few_enough():
-            parameters = merged(parameters, before, read.bars, encoder.attributes)
+        parameters = merged(parameters, before, read.bars, encoder.attributes)
     check_states(parameters)
     rules = model_rules(model.constraints)
     parameters = model.coding.with_rules(parameters, labelling, rules)

@@ -88,7 +88,9 @@ class TagCoding(Coding):
         check_transitions(len(states))
         known = tag_set(states, used, self.outside)
         if not known.labels:
-            raise InvalidInput("y: got no segment at all, expected some; label at least one")
+            raise InvalidInput(
+                place="y", got="no segment at all", expected="some", remedy="label at least one"
+            )
         Y = len(states)
         structure = Structure(states, np.ones(Y, np.int32), *known.bars)
         if self.forbid_invalid == "never" or self.scheme is None:
@@ -105,7 +107,7 @@ class TagCoding(Coding):
         try:
             return to_tags(segments, scheme, length, self.outside)
         except InvalidInput as error:  # adjacent segments that plain tags cannot separate
-            raise InvalidInput(f"{name}.{error}") from None
+            raise error.within(name, ".") from None
 
     def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:
         """Return the possible tags of segments with these labels."""

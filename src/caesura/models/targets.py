@@ -57,13 +57,16 @@ def read_target(y: Any, length: int, name: str) -> Target:
     try:
         return in_order(listed, length)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}.{error}") from None
+        raise error.within(name, ".") from None
 
 
 def _read_tags(listed: list[Any], length: int, name: str) -> Tags:
     if len(listed) != length:
         raise InvalidInput(
-            f"{name}: got {len(listed)} tags, expected {length}, one for each token of its X"
+            place=name,
+            got=f"{len(listed)} tags",
+            expected=f"{length}, one for each token of its X",
+            remedy="check how the tokens were cut",
         )
     if not set(map(type, listed)) <= {str}:
         for t, tag in enumerate(listed):
@@ -112,7 +115,7 @@ def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> 
     try:
         return from_tags(target, scheme or "plain", outside, "repair")
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
+        raise error.within(name) from None
 
 
 def known_segments(targets: Sequence[Target], outside: str) -> list[list[Segment]]:

@@ -60,8 +60,10 @@ def find_temperature(
     kept = [i for i, some in enumerate(rows) if some is not None]
     if not kept:
         raise InvalidInput(
-            "y: got only labels that the model cannot give, expected possible ones to learn the "
-            "scale of its scores from; check max_length and the constraints"
+            place="y",
+            got="only labels that the model cannot give",
+            expected="possible ones to learn the scale of its scores from",
+            remedy="check max_length and the constraints",
         )
     some = [row for row in rows if row is not None]
     if fitted.spans:

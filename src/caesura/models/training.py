@@ -26,7 +26,7 @@ from caesura.models.fitted import (
 )
 from caesura.models.margin import margin_optimiser, set_loss
 from caesura.models.objective import Corpora
-from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.patterns import Pattern, check_states, patterns_of
 from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
 from caesura.models.targets import Bytes, Rows
@@ -92,8 +92,7 @@ class Training(NamedTuple):
             patterns = patterns_of(model, structure, examples.rows)
             parameters = parameters_of(model, bars, examples, patterns)
         if before is not None:
-            with few_enough():
-                parameters = merged(parameters, before, bars, examples.encoder.attributes)
+            parameters = merged(parameters, before, bars, examples.encoder.attributes)
         check_states(parameters)
         rules = model_rules(model.constraints)
         parameters = model.coding.with_rules(parameters, labelling, rules)
@@ -126,19 +125,18 @@ def parameters_of(
     model: Model, bars: Structure, examples: Examples, patterns: Sequence[Pattern]
 ) -> _kernels.Parameters:
     """Return the weights for the examples, and those of patterns on their own."""
-    with few_enough():
-        return _kernels.Parameters(
-            examples.corpus,
-            examples.gold,
-            len(bars.states),
-            examples.encoder.attributes,
-            *bars[1:],
-            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
-            bool(model.all_possible_states),
-            bool(model.all_possible_transitions),
-            bool(model.boundary_weights),
-            [list(pattern) for pattern in patterns],
-        )
+    return _kernels.Parameters(
+        examples.corpus,
+        examples.gold,
+        len(bars.states),
+        examples.encoder.attributes,
+        *bars[1:],
+        float(model.min_freq) or -np.inf,  # sums of values, which may be negative
+        bool(model.all_possible_states),
+        bool(model.all_possible_transitions),
+        bool(model.boundary_weights),
+        [list(pattern) for pattern in patterns],
+    )
 
 
 def objective_of(

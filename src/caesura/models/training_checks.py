@@ -150,7 +150,9 @@ def naming_overflow(objective: Any, w0: Floats) -> Iterator[None]:
         expected = "a finite loss and gradient of the weights at the start"
         remedy = "scale the values of its attributes or its array"
         came = "values that are too large"
-        raise InvalidInput(f"X[{first}]: got {came}, expected {expected}; {remedy}") from None
+        raise InvalidInput(
+            place=f"X[{first}]", got=came, expected=expected, remedy=remedy
+        ) from None
 
 
 def _first_large(objective: Corpora, w0: Floats) -> int | None:

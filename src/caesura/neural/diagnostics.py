@@ -181,16 +181,22 @@ class Answers(Predictor):
     ) -> float:
         """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
-            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
+            raise InvalidInput(
+                place="precision, threshold", got="both", expected="one", remedy="leave one out"
+            )
         if precision is not None:
             if constraints is not None:
                 raise InvalidInput(
-                    "constraints: cannot be combined with precision, because the calibration holds "
-                    "for unconstrained predictions; pass a threshold instead"
+                    "cannot be combined with precision, because the calibration holds for "
+                    "unconstrained predictions",
+                    place="constraints",
+                    remedy="pass a threshold instead",
                 )
             if self.calibration_ is None:
                 raise InvalidInput(
-                    "precision: needs a calibrated model; call calibrate(X, y) first"
+                    "needs a calibrated model",
+                    place="precision",
+                    remedy="call calibrate(X, y) first",
                 )
             return self.calibration_.threshold_for(precision)
         if threshold is None:

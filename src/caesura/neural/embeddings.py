@@ -118,7 +118,12 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
             words.append(word)
             rows.append(row)
     if not rows:
-        raise InvalidInput(f"{path}: got no vectors, expected a word and numbers in each line")
+        raise InvalidInput(
+            place=path,
+            got="no vectors",
+            expected="a word and numbers in each line",
+            remedy="check the file",
+        )
     return words, np.stack(rows)
 
 
@@ -127,7 +132,9 @@ def _lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[str]:
     try:
         yield from file
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: not UTF-8: {error.reason}; convert the file") from None
+        raise InvalidInput(
+            f"not UTF-8: {error.reason}", place=path, remedy="convert the file"
+        ) from None
 
 
 def mask_of(lengths: Sequence[int], T: int) -> Tensor:
@@ -183,8 +190,10 @@ class TokenEncoder(nn.Module):
             total += table.shape[1]
         if not total:
             raise InvalidInput(
-                "word_size, character_size, shape_size: got 0 for all and neither vectors nor a "
-                "transformer, expected some part of a vector; raise one of them"
+                place="word_size, character_size, shape_size",
+                got="0 for all and neither vectors nor a transformer",
+                expected="some part of a vector",
+                remedy="raise one of them",
             )
         self.dropout = nn.Dropout(sizes.dropout)
         self.size = total

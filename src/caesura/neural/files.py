@@ -40,7 +40,12 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
             arrays[f"vocabulary.{name}"] = persistence.pack(vocabulary.items)
     if network.features is not None:
         if lexicons_of(network.features.features):
-            raise InvalidInput("features: got lexicons, expected none in a neural model to save")
+            raise InvalidInput(
+                place="features",
+                got="lexicons",
+                expected="none in a neural model to save",
+                remedy="leave them out, or train a ChainCRF or SemiCRF",
+            )
         arrays["features"] = persistence.pack(to_spec(network.features.features))
         every = np.arange(len(network.features), dtype=np.int32)
         state = network.features.state(every)
@@ -85,7 +90,12 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
     )
     for name, array in network_arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InvalidInput(f"weights: got NaN or infinity in {name}, expected numbers")
+            raise InvalidInput(
+                place="weights",
+                got=f"NaN or infinity in {name}",
+                expected="numbers",
+                remedy="train again, with a lower learning rate",
+            )
     put_arrays(network, network_arrays)
     model.take_network(network, list(header["labels"]))
     model.history_, model.status_, model.graph_sizes_ = [], "loaded", []

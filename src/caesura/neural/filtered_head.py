@@ -246,8 +246,10 @@ class FilteredHead(Head):
         """Raise if the global model was not trained."""
         if not self.layer.global_loss:
             raise InvalidInput(
-                f"{question}: got a filtered model without a global loss, which has no "
-                "distribution over segmentations; fit it with global_loss=True"
+                place=question,
+                got="a filtered model without a global loss, which has no distribution over "
+                "segmentations",
+                remedy="fit it with global_loss=True",
             )
 
     def _read(self, cut: Sequence[Sequence[int]]) -> list[Segment]:

@@ -60,5 +60,7 @@ class FilteredMarginals(NamedTuple):
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
         """Return the segments of at least this probability, the most probable first."""
         if not 0.0 <= min_probability <= 1.0:
-            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+            raise InvalidInput(
+                message("min_probability", min_probability, "0 to 1", "pass for example 0.5")
+            )
         return sorted((x for x in self.spans if x[1] >= min_probability), key=lambda one: -one[1])

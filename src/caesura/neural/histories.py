@@ -51,8 +51,9 @@ def histories(Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, 
             arcs.append((number[state], number[after], _entries(state[0], y, Y, order)))
             if max(least, len(arcs)) > MOST_ARCS:
                 raise TooLarge(
-                    f"order: label histories with {Y} labels have more than {MOST_ARCS:,} arcs; "
-                    "lower the order, or use the kernels on the CPU"
+                    f"label histories with {Y} labels have more than {MOST_ARCS:,} arcs",
+                    place="order",
+                    remedy="lower the order, or use the kernels on the CPU",
                 )
     into: list[list[int]] = [[] for _ in queue]
     for a, (_, to, _) in enumerate(arcs):

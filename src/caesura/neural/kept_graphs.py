@@ -160,8 +160,9 @@ class NoPath(Impossible):
 
     def __init__(self, sequence: int, name: str = "sequence") -> None:
         super().__init__(
-            f"{name}[{sequence}]: every set of the spans that the filter keeps breaks the rules; "
-            "relax them, or choose another model"
+            "every set of the spans that the filter keeps breaks the rules",
+            place=f"{name}[{sequence}]",
+            remedy="relax them, or choose another model",
         )
         self.sequence = sequence
 

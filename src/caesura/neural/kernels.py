@@ -42,10 +42,9 @@ def asked(question: Callable[..., T], batch: Batch, *more: Any, **options: Any) 
     try:
         return question(batch, *more, **options)
     except InvalidInput as error:
-        name, of, rest = str(error).partition(" of sequence ")
-        if not of or name not in ("tokens", "segments"):
+        if error.argument not in ("tokens", "segments"):
             raise
-        raise InvalidInput(f"scores{of}{rest}") from None
+        raise error.changed(argument="scores") from None
 
 
 def batch_of(structure: Structure, scores: Mapping[str, Tensor]) -> Batch:

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caesura.checks import LARGEST_SCORE
-from caesura.errors import InvalidInput
+from caesura.checks import LARGEST_SCORE, refused_score
 from caesura.inference.kernel_calls import require_possible
 from caesura.neural.histories import histories
 from caesura.neural.structure import Structure
@@ -36,7 +35,6 @@ __all__ = [
     "summed",
 ]
 
-WRONG = "NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, or -inf to forbid"
 BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # position-dependent scores
 
 
@@ -156,10 +154,10 @@ def _check_finite(total: Tensor, scores: Mapping[str, Tensor]) -> None:
         return ~((x.abs() <= LARGEST_SCORE) | torch.isneginf(x))
 
     for b in bad(total).flatten(1).any(1).nonzero()[:1, 0].tolist():
-        raise InvalidInput(f"scores of sequence {b}: holds {WRONG}; correct the scores")
+        raise refused_score("scores", b)
     for name in ("transition", "start", "end", "patterns"):
         if name in scores and bool(bad(scores[name]).any()):
-            raise InvalidInput(f"{name}: holds {WRONG}; correct the parameters")
+            raise refused_score(name).changed(remedy="correct the parameters")
 
 
 def _outside(structure: Structure, L: int) -> Any:

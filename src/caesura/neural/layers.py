@@ -235,6 +235,7 @@ class OverlappingSemiCRFLayer(SegmentalLayer):
 def _refuse(parts: dict[str, Any]) -> None:
     for name in parts:
         raise InvalidInput(
-            f"{name}: this layer takes no argument of this name; only OverlappingSemiCRFLayer "
-            "takes starts, ends and spans"
+            "this layer takes no argument of this name",
+            place=name,
+            remedy="only OverlappingSemiCRFLayer takes starts, ends and spans",
         )

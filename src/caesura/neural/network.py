@@ -117,8 +117,10 @@ class Network(nn.Module):
             edges = corpus.edge_attributes(b)
             if len(ptr) != n + 1 or len(edges[0]):
                 raise InvalidInput(
-                    "features: got features of segments, places or edges, expected features of "
-                    "tokens, such as word or suffix(3); leave out the others"
+                    place="features",
+                    got="features of segments, places or edges",
+                    expected="features of tokens, such as word or suffix(3)",
+                    remedy="leave out the others",
                 )
             counts.append(np.diff(ptr))
             found.append(attributes)

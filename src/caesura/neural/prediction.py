@@ -58,7 +58,7 @@ class Predictor(Model):
     def fitted_network(self) -> Network:
         """Return the network, or raise if the model is not fitted."""
         if self._network is None:
-            raise not_fitted(f"{type(self).__name__}: not fitted yet; call fit first")
+            raise not_fitted("not fitted yet", place=type(self).__name__, remedy="call fit first")
         return self._network
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -120,8 +120,10 @@ class Predictor(Model):
         """Yield the potentials of each sequence."""
         if self._by_filter():
             raise InvalidInput(
-                "model: got 'filtered', whose paths through kept spans are no potentials of tokens "
-                "and segments; choose another model, or ask predict_marginals or predict_n_best"
+                place="model",
+                got="'filtered', whose paths through kept spans are no potentials of tokens and "
+                "segments",
+                remedy="choose another model, or ask predict_marginals or predict_n_best",
             )
         head: Any = self.fitted_network().head
         yield from self._each(X, None, lambda some: head.potentials(*some.given))

@@ -256,7 +256,12 @@ class NeuralSegmenter(Answers):
             weights = weights_of(sample_weight, len(documents)).tolist()
         development = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
         if development is not None and not any(development[1]):
-            raise InvalidInput("y_dev: got no segment at all, expected some to compare with")
+            raise InvalidInput(
+                place="y_dev",
+                got="no segment at all",
+                expected="some to compare with",
+                remedy="label some, or leave the development data out",
+            )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             network = self._built(documents, gold, labels)

@@ -71,8 +71,10 @@ def order_of(order: int, Y: int) -> int:
         count += Y**k
         if count > MOST_PATTERNS:
             raise TooLarge(
-                f"order: patterns of {k} of {Y} labels have more than {MOST_PATTERNS:,} scores, "
-                f"got {found}; lower the order"
+                f"patterns of {k} of {Y} labels have more than {MOST_PATTERNS:,} scores, got "
+                f"{found}",
+                place="order",
+                remedy="lower the order",
             )
     return found
 
@@ -168,8 +170,10 @@ def with_rules(structure: Structure, constraints: Any) -> Structure:
             of_labels = _label_rules(rules, Y)
         if common is not None and of_labels != common:
             raise InvalidInput(
-                f"{name}: at_most_once, exactly_once and ordered differ from those of the "
-                "sequences before it; ask about sequences with other rules in a batch of their own"
+                "at_most_once, exactly_once and ordered differ from those of the sequences "
+                "before it",
+                place=name,
+                remedy="ask about sequences with other rules in a batch of their own",
             )
         common = of_labels
         if made.allowed is not None:
@@ -242,5 +246,7 @@ def _label_rules(rules: Rules, Y: int) -> tuple[Rule, ...]:
     found += [("exactly once", (y,)) for y in must]
     order = tuple(whole("ordered", y, 0, Y - 1) for y in rules.ordered)
     if len(set(order)) < len(order):
-        raise InvalidInput(f"ordered: a label occurs twice in {order!r}")
+        raise InvalidInput(
+            f"a label occurs twice in {order!r}", place="ordered", remedy="name each label once"
+        )
     return (*found, ("ordered", order)) if len(order) > 1 else tuple(found)

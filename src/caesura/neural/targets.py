@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from caesura.checks import nothing
 from caesura.documents import Document, Partial
 from caesura.errors import InvalidInput, counted, message
 from caesura.models.inputs import check_words, labelled, paired
@@ -44,7 +45,7 @@ def read_targets(
         labels |= {segment.label for segment in cut}
     labels -= {outside}
     if not labels:
-        raise InvalidInput("y: got no segment at all, expected at least one")
+        raise nothing("y", "segment at all", "label at least one")
     return documents, gold, sorted(labels)
 
 

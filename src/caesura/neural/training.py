@@ -198,8 +198,9 @@ def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule)
         for i in some if len(some) > 1 else ():
             _loss(network, data, [i], schedule)
         raise Impossible(
-            f"y[{some[0]}]: no segmentation agrees with its labels; correct them, or raise "
-            "max_length"
+            "no segmentation agrees with its labels",
+            place=f"y[{some[0]}]",
+            remedy="correct them, or raise max_length",
         ) from None
     except InvalidInput:
         if all(bool((x.abs() < 1e9).all()) for x in network.parameters()):
@@ -255,7 +256,11 @@ def put_arrays(network: Network, arrays: Arrays) -> None:
     wanted = arrays_of(network)
     shapes = {name: tuple(x.shape) for name, x in state.items()}
     if shapes != {name: a.shape for name, a in wanted.items()}:
-        raise InvalidInput("weights: got other names or shapes than the network has")
+        raise InvalidInput(
+            place="weights",
+            got="other names or shapes than the network has",
+            remedy="load them into a network with the same settings",
+        )
     network.load_state_dict(state, strict=False)
 
 
@@ -291,8 +296,10 @@ def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
     header, arrays = persistence.read(path, KIND)
     if header["run"] != mark:
         raise InvalidInput(
-            f"checkpoint: got {path} of a run with other data or settings, expected one of this "
-            "run; give the same data and settings, or delete the file to start again"
+            place="checkpoint",
+            got=f"{path} of a run with other data or settings",
+            expected="one of this run",
+            remedy="give the same data and settings, or delete the file to start again",
         )
 
     def part(prefix: str) -> Arrays:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import assign, booleans, listed, whole, zeros
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 from caesura.potentials.labels import LabelIndex
 
 __all__ = ["ScoreArrays"]
@@ -98,8 +98,10 @@ class ScoreArrays(LabelIndex):
             bounds = self._bounds
             if not bounds.all():
                 raise InvalidInput(
-                    "spans: every label needs a max_length, or the array would have no size; "
-                    f"got max_length={self.max_length!r}; give max_length, or add single spans"
+                    "every label needs a max_length, or the array would have no size",
+                    place="spans",
+                    got=f"max_length={self.max_length!r}",
+                    remedy="give max_length, or add single spans",
                 )
             longest = min(int(bounds.max(initial=0)), self.length)
             self._spans = zeros("spans", self.length, longest, len(self.labels))
@@ -119,12 +121,19 @@ class ScoreArrays(LabelIndex):
     def max_length(self, value: int | Sequence[int | None] | None) -> None:
         if self._spans is not None:
             raise InvalidInput(
-                "max_length: cannot change once spans is in use; make new Potentials"
+                "cannot change once spans is in use",
+                place="max_length",
+                remedy="make new Potentials",
             )
         Y = len(self.labels)
         if not (value is None or isinstance(value, int | np.integer | Sequence | np.ndarray)):
             raise InvalidInput(
-                f"max_length: got {value!r}, expected None, a whole number, or one per label"
+                message(
+                    "max_length",
+                    value,
+                    "None, a whole number, or one per label",
+                    "pass 10, for example",
+                )
             )
         if value is None or isinstance(value, int | np.integer):
             self._max_length: int | tuple[int | None, ...] | None = (
@@ -135,7 +144,10 @@ class ScoreArrays(LabelIndex):
             value = listed("max_length", value, "None, a whole number, or one per label")
             if len(value) != Y:
                 raise InvalidInput(
-                    f"max_length: got {len(value)} bounds, expected one per label, {Y}"
+                    place="max_length",
+                    got=f"{len(value)} bounds",
+                    expected=f"one per label, {Y}",
+                    remedy="give one for each label",
                 )
             bounds = [None if v is None else whole("max_length", v, 1) for v in value]
             self._max_length = tuple(bounds)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import listed, whole
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
 
 __all__ = ["Label", "LabelIndex"]
 
@@ -49,8 +49,12 @@ class LabelIndex:
         if index and 0 <= label < len(self.labels):  # type: ignore[operator]
             return int(label)
         raise InvalidInput(
-            f"{argument}: got {label!r}, expected one of the labels {list(self.labels)!r} "
-            f"or an index below {len(self.labels)}"
+            message(
+                argument,
+                label,
+                f"one of the labels {list(self.labels)!r} or an index below {len(self.labels)}",
+                "correct the label",
+            )
         )
 
     def _label_set(self, argument: str, labels: Iterable[Label]) -> list[int]:
@@ -64,7 +68,12 @@ class LabelIndex:
         if not isinstance(label, tuple):
             return self.label_index(label, argument)
         if not label:
-            raise InvalidInput(f"{argument}: got an empty history, expected at least one label")
+            raise InvalidInput(
+                place=argument,
+                got="an empty history",
+                expected="at least one label",
+                remedy="leave it out",
+            )
         history = tuple(self.label_index(part, argument) for part in label)
         if len(history) == 1:
             return history[0]
@@ -96,13 +105,20 @@ class LabelIndex:
             start, end, label = segment
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"{argument}: got {segment!r}, expected segments (start, end, label)"
+                message(
+                    argument,
+                    segment,
+                    "segments (start, end, label)",
+                    "pass tuples such as (0, 2, 'A')",
+                )
             ) from None
         whole(argument, start, 0)
         whole(argument, end, 0)
         if not 0 <= start < end <= self.length:
             raise InvalidInput(
-                f"{argument}: got the span [{start}, {end}), expected "
-                f"0 <= start < end <= {self.length} (end is exclusive)"
+                place=argument,
+                got=f"the span [{start}, {end})",
+                expected=f"0 <= start < end <= {self.length} (end is exclusive)",
+                remedy="count tokens from 0",
             )
         return int(start), int(end), self.label_index(label, argument)

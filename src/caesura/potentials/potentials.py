@@ -95,7 +95,9 @@ class Potentials(ScoreArrays):
         T, Y = self.length, len(self.labels)
         tokens = None if tokens is None else listed("tokens", tokens, "the text of each token")
         if tokens is not None and len(tokens) != T:
-            raise InvalidInput(f"tokens: got {len(tokens)} tokens, expected length={T} of them")
+            came, expected = f"{len(tokens)} tokens", f"length={T} of them"
+            remedy = "check how the tokens were cut"
+            raise InvalidInput(place="tokens", got=came, expected=expected, remedy=remedy)
         self.tokens = None if tokens is None else tuple(tokens)
 
         self._added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]] = []
@@ -206,17 +208,19 @@ class Potentials(ScoreArrays):
             s, e, z, w, opens, opene = np.broadcast_arrays(*columns)
         except ValueError as error:
             raise InvalidInput(
-                "add_many: starts, ends, labels, scores and the open flags must have one length; "
-                f"got shapes {[column.shape for column in columns[:4]]}"
+                place="add_many",
+                got=f"shapes {[column.shape for column in columns[:4]]}",
+                expected="starts, ends, labels, scores and the open flags of one length",
+                remedy="give one of each for every potential",
             ) from error
         s, e, w = s.ravel(), e.ravel(), w.ravel()
         bad = (s < 0) | (s >= e) | (e > self.length)
         if bad.any():
             i = int(bad.argmax())
-            raise InvalidInput(
-                f"start, end: potential {i} has the span [{s[i]}, {e[i]}), expected "
-                f"0 <= start < end <= {self.length} (end is exclusive)"
-            )
+            problem = f"potential {i} has the span [{s[i]}, {e[i]})"
+            expected = f"0 <= start < end <= {self.length} (end is exclusive)"
+            place, remedy = "start, end", "count tokens from 0"
+            raise InvalidInput(problem, place=place, expected=expected, remedy=remedy)
         flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
         self._added.append(
             (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)
@@ -237,10 +241,9 @@ class Potentials(ScoreArrays):
         """
         whole("position", position, 0)
         if not 0 < position < self.length:
-            raise InvalidInput(
-                f"position: got {position}, expected an inner boundary, 1 to {self.length - 1}; "
-                "the first and the last label have scores in start and end"
-            )
+            expected = f"an inner boundary, 1 to {self.length - 1}"
+            remedy = "the first and the last label have scores in start and end"
+            raise InvalidInput(message("position", int(position), expected, remedy))
         value = number("score", score)
         pair = (self.label_index(previous, "previous"), self.label_index(label, "label"))
         self._edges.append((int(position), *pair, value))
@@ -265,13 +268,15 @@ class Potentials(ScoreArrays):
         >>> p.add_pattern(["author", "year"], -1.0, start=3)
         """
         if isinstance(labels, str):
-            raise InvalidInput(f"labels: got the string {labels!r}, expected a list of labels")
+            came, remedy = f"the string {labels!r}", "pass a list of labels"
+            raise InvalidInput(place="labels", got=came, remedy=remedy)
         target = self._target("labels", tuple(listed("labels", labels, "a list of labels")))
         value = number("score", score)
         s = -1 if start is None else whole("start", start, 0, self.length - 1)
         e = -1 if end is None else whole("end", end, 1, self.length)
         if start is not None and end is not None and s >= e:
-            raise InvalidInput(f"start, end: got [{s}, {e}), expected start < end")
+            came, remedy = f"[{s}, {e})", "give a span of one token or more"
+            raise InvalidInput(place="start, end", got=came, expected="start < end", remedy=remedy)
         self._patterns.append((target, value, s, e))
         self.changed()
 
@@ -342,7 +347,9 @@ class Potentials(ScoreArrays):
         order = tuple(self._label_set("ordered", ordered))
         if len(set(order)) < len(order):
             names = [self.labels[y] for y in order]
-            raise InvalidInput(f"ordered: a label occurs twice in {names!r}")
+            raise InvalidInput(
+                f"a label occurs twice in {names!r}", place="ordered", remedy="name each label once"
+            )
         if len(order) > 1:
             changed.ordered.append(order)
         if changed.spelling is not None and (changed.once or changed.ordered):

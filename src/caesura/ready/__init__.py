@@ -60,8 +60,10 @@ def resolve(path: str | os.PathLike[str]) -> Path:
     place = ready_path(str(path))
     if given.exists():
         raise InvalidInput(
-            f"{path}: got a name that both a folder here and a model that comes with Caesura have, "
-            f"expected a model; rename the folder, or pass {place} for the model"
+            place=path,
+            got="a name that both a folder here and a model that comes with Caesura have",
+            expected="a model",
+            remedy=f"rename the folder, or pass {place} for the model",
         )
     return place
 

@@ -66,7 +66,9 @@ def stored_values(place: str | os.PathLike[str], table: str, column: str) -> lis
         what = f"a table {table!r} with a column {column!r}"
         if known_reason(error):
             raise refusal("place", shown, error) from error
-        raise InvalidInput(f"{shown}: expected {what}; check the names ({said})") from error
+        raise InvalidInput(
+            place=shown, expected=what, remedy=f"check the names ({said})"
+        ) from error
 
 
 def column_values(connection: Any, table: str, column: str) -> list[str]:
@@ -120,8 +122,10 @@ def _reader(name: str) -> Callable[[str, str, str], list[str]]:
         return _by_url
     if not os.path.exists(name):
         raise InvalidInput(
-            f"{name}: no such file; pass a DuckDB or SQLite file, a database URL, or a CSV, TSV, "
-            "JSON lines, Parquet or Excel file"
+            "no such file",
+            place=name,
+            remedy="pass a DuckDB or SQLite file, a database URL, or a CSV, TSV, JSON lines, "
+            "Parquet or Excel file",
         )
     if is_table(name):
         return _of_file
@@ -147,7 +151,9 @@ def _of_folder(name: str, table: str, column: str) -> list[str]:
     files = files_of(Path(name), table)
     if not files:
         raise InvalidInput(
-            f"{name}: the folder has no files of a table {table!r}; check the name of the table"
+            f"the folder has no files of a table {table!r}",
+            place=name,
+            remedy="check the name of the table",
         )
     there = dataset.dataset(list(map(str, files)))
     found = there.to_table([column], filter=~dataset.field("review"))[column]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from caesura.corpora.cells import wrong_width
 from caesura.corpora.columns import checked_names
 from caesura.corpora.detection import is_tagged
 from caesura.corpora.files import PACKED, Name, Source, name_of, unpacked_suffix
@@ -23,6 +24,9 @@ from caesura.errors import InvalidInput, message
 from caesura.records.sink_duckdb import pyarrow_module
 
 __all__ = [
+    "AS_CSV",
+    "AS_TEXT",
+    "OTHER_FORMAT",
     "Raw",
     "arrow_kinds",
     "arrow_of",
@@ -33,6 +37,10 @@ __all__ = [
     "csv_records",
     "form_of",
 ]
+
+AS_CSV = "leave it out, or pass format='csv'"  # remedies in errors
+AS_TEXT = "pass format='text' if each line is a text"
+OTHER_FORMAT = "pass format='text' or 'csv'"
 __all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
 
 Raw = Mapping[str, Any] | str | InvalidInput  # the values or the text of a record, or its error
@@ -148,12 +156,11 @@ def form_of(path: Name) -> str:
     }
     if names.get(suffix) == "text" and is_tagged(path):
         expected = "texts or a table, not CoNLL columns of tokens and tags"
-        remedy = "pass format='text' if each line is a text"
-        raise InvalidInput(message("source", name_of(path), expected, remedy))
+        raise InvalidInput(message("source", name_of(path), expected, AS_TEXT))
     if suffix in names:
         return names[suffix]
     expected = "a name that ends in .txt, .csv, .tsv, .jsonl, .parquet or .xlsx"
-    raise InvalidInput(message("source", name_of(path), expected, "pass format='text' or 'csv'"))
+    raise InvalidInput(message("source", name_of(path), expected, OTHER_FORMAT))
 
 
 def line_count(path: Name) -> int | None:
@@ -194,12 +201,14 @@ def json_records(source: Source) -> Iterator[Raw]:
         try:  # orjson reads integers beyond 64 bits as floats, which would lose digits
             found = _exact(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
         except (ValueError, RecursionError) as error:
-            yield source.error(number, f"got invalid JSON ({error}); give an object on a line")
+            came = f"invalid JSON ({error})"
+            yield source.error(number, InvalidInput(got=came, remedy="give an object on a line"))
             continue
         if isinstance(found, dict | str):
             yield found
         else:
-            yield source.error(number, f"got {found!r}, expected an object or a string")
+            text = message("", found, "an object or a string", "give an object on a line")
+            yield source.error(number, InvalidInput(text))
 
 
 def csv_records(source: Source, separator: str | None = None) -> Iterator[Raw]:
@@ -211,8 +220,7 @@ def csv_records(source: Source, separator: str | None = None) -> Iterator[Raw]:
         elif names is None:
             names = _header(source, number, row)
         elif len(row) != len(names):
-            problem = f"got {len(row)} cells, expected {len(names)}, as in the first line"
-            yield source.error(number, problem)
+            yield source.error(number, wrong_width(len(row), len(names)))
         else:
             yield dict(zip(names, row, strict=True))
 
@@ -244,6 +252,8 @@ def check_text_column(path: str, form: str, column: str | None) -> None:
     """Raise if a text column is named for a file of lines."""
     if form == "text" and column is not None:
         raise InvalidInput(
-            f"text_column: got {column!r} for {path}, which has lines of text, expected a table or "
-            "JSON lines; leave it out, or pass format='csv'"
+            place="text_column",
+            got=f"{column!r} for {path}, which has lines of text",
+            expected="a table or JSON lines",
+            remedy=AS_CSV,
         )

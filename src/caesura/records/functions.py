@@ -85,7 +85,11 @@ def register(
     except duckdb.Error as error:
         if known_reason(error):
             raise refusal("connection", connection, error) from error
-        raise InvalidInput(f"name: got {name!r}: {' '.join(str(error).split())}") from error
+        raise InvalidInput(
+            place="name",
+            got=f"{name!r}: {' '.join(str(error).split())}",
+            remedy="give another name",
+        ) from error
 
 
 def _struct(record: Any, layout: Layout, threshold: float) -> dict[str, Any]:

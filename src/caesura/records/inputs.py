@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
+from caesura.corpora.columns import GIVE_HEADER, NAME_TEXT, SAMPLE, choose
 from caesura.corpora.detection import piped
 from caesura.corpora.files import Damaged, Name, Source
 from caesura.corpora.kinds import Kind, converted, kind_of, settled, united
@@ -40,7 +40,9 @@ from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 
 __all__ = [
+    "GIVE_NAMES",
     "MEMORY",
+    "NAME_COLUMN",
     "PIPE",
     "Entry",
     "Input",
@@ -54,6 +56,9 @@ __all__ = [
 PEEK = 1000  # records examined for columns if the input can be read only once
 MEMORY, PIPE = "data", "standard input"  # names of inputs that have no other
 KEPT = 5  # stored errors of skipped records
+NAME_COLUMN = "pass text_column='...'"  # remedies in errors
+GIVE_NAMES = f"write a header, or if the name of the text is right, {NAME_COLUMN}"
+REMEDIES = {NAME_TEXT: NAME_COLUMN, GIVE_HEADER: GIVE_NAMES}
 
 
 class Reading(NamedTuple):
@@ -112,7 +117,7 @@ class Input:
         self.kept = KEPT  # maximum number of stored errors
         self.skipped: list[InvalidInput] = []
         self.n_skipped = 0
-        self.damaged: str | None = None  # why the rest of the input could not be read
+        self.damaged: Damaged | None = None  # why the rest of the input could not be read
         rest = records()
         first = list(islice(rest, PEEK))
         if once:
@@ -135,38 +140,46 @@ class Input:
                     raise
                 self.n_skipped += 1
                 if isinstance(error, Damaged):
-                    self.damaged = str(error)
+                    self.damaged = error
                 if len(self.skipped) < self.kept:
                     self.skipped.append(error)
 
     def _entry(self, number: int, one: Mapping[str, Any] | str) -> Entry:
         if isinstance(one, str):
             return Entry(str(number), one, {})
-        place = f"{self.name}, record {number}"
+        try:
+            return self._from_columns(number, one)
+        except InvalidInput as error:
+            raise error.changed(file=self.name, line=number, unit="record") from None
+
+    def _from_columns(self, number: int, one: Mapping[str, Any]) -> Entry:
         column = self.text or "text"
         if column not in one:
             expected = f"the column of the text: {column}"
             remedy = "name it alike in every record, and write null for no text"
-            raise InvalidInput(message(place, list(one), expected, remedy))
+            raise InvalidInput(message("", list(one), expected, remedy))
         text = "" if one[column] is None else one[column]
         if not isinstance(text, str):
-            raise InvalidInput(f"{place}: got {text!r} in column {column!r}, expected a text")
+            raise InvalidInput(
+                got=f"{text!r} in column {column!r}",
+                expected="a text",
+                remedy="convert the column to text",
+            )
         key: Any = number
         if self.reading.id is not None:
             key = one.get(self.reading.id)
             if key is None or key == "":
                 raise InvalidInput(
-                    f"{place}: got nothing in column {self.reading.id!r}, expected an id; give "
-                    "every record one, or leave the column of ids out"
+                    got=f"nothing in column {self.reading.id!r}",
+                    expected="an id",
+                    remedy="give every record one, or leave the column of ids out",
                 )
-        carried = {
-            name: _value(one.get(name), kind, place, name) for name, kind in self.columns.items()
-        }
+        carried = {name: _value(one.get(name), kind, name) for name, kind in self.columns.items()}
         new = one.keys() - self.columns.keys() - {self.text} if self.once else ()
         if new and self.reading.carry is None:
             raise InvalidInput(
-                f"{place}: got the columns {sorted(new)}, which none of the first {PEEK} has; "
-                "name the columns to keep with carry, or pass a list"
+                got=f"the columns {sorted(new)}, which none of the first {PEEK} has",
+                remedy="name the columns to keep with carry, or pass a list",
             )
         return Entry(str(key), text, carried)
 
@@ -193,14 +206,15 @@ class _Seen:
                 self.kinds[name] = kind if kind == "text" else united(kind, kind_of(value))
 
 
-def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
+def _value(value: Any, kind: Kind, name: str) -> Any:
     """Convert a value to the kind of its column."""
     try:
         return converted(value, kind)
     except ValueError:
         raise InvalidInput(
-            f"{place}: got {value!r} in column {name!r}, expected a value like those before "
-            f"({kind}); make them all strings, or leave the column out with carry"
+            got=f"{value!r} in column {name!r}",
+            expected=f"a value like those before ({kind})",
+            remedy="make them all strings, or leave the column out with carry",
         ) from None
 
 
@@ -213,9 +227,8 @@ def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, 
     try:
         chosen = choose(names, rows, reading.text, [])
     except InvalidInput as error:
-        remedy = (error.remedy or "").replace(NAME_TEXT, "pass text_column='...'")
-        place = "text_column" if error.argument == "text" else error.argument
-        raise error.changed(argument=f"{name}: {place}", remedy=remedy) from None
+        argument = "text_column" if error.argument == "text" else error.argument
+        raise error.changed(file=name, argument=argument).reworded(REMEDIES) from None
     return chosen.text, chosen.guessed
 
 
@@ -276,12 +289,18 @@ def _of_file(path: Name, reading: Reading) -> Input:
     """Return the input for a file."""
     name = reading.name or (PIPE if path == "-" else os.path.realpath(path))
     if path != "-" and not os.path.exists(path):
-        raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
+        raise InvalidInput(
+            "no such file", place=os.fspath(path), remedy="give a file of texts or a table"
+        )
     if path != "-" and os.path.isdir(path):
-        raise InvalidInput(f"{os.fspath(path)}: is a folder; give a file of texts or a table")
+        raise InvalidInput(
+            "is a folder", place=os.fspath(path), remedy="give a file of texts or a table"
+        )
     form = reading.format or _piped(path, reading) or form_of(path)
     if path == "-" and form in ("parquet", "xlsx"):
-        raise InvalidInput(f"source: got {form} on the standard input; give the name of a file")
+        raise InvalidInput(
+            place="source", got=f"{form} on the standard input", remedy="give the name of a file"
+        )
     check_text_column(os.fspath(path), form, reading.text)
     records, total, kinds = file_records(path, form, reading)
     return Input(name, records, reading, total, kinds=kinds)
@@ -331,7 +350,7 @@ def _parquet_records(path: str) -> Found:
             total = file.metadata.num_rows
             kinds = arrow_kinds(file.schema_arrow, lambda names: file.iter_batches(columns=names))
     except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"{path}: {error}; give a file of Parquet") from None
+        raise InvalidInput(str(error), place=path, remedy="give a file of Parquet") from None
 
     def records() -> Iterator[Raw]:
         with pq.ParquetFile(path) as file:

@@ -28,7 +28,7 @@ from caesura.extraction import BETWEEN, Record
 from caesura.records.sinks import LOADS, Column, Table
 
 __all__ = ["Cells", "Item", "Layout", "Stamp", "doubtful", "layout_of", "row_id", "rows_of"]
-__all__ += ["check_threshold", "storable"]
+__all__ += ["OTHER_TABLE", "check_threshold", "storable"]
 
 FIRST = (
     Column("row_id", "text"),
@@ -44,6 +44,7 @@ LAST = (
     Column("model_name", "text"),
     Column("model_version", "text"),
 )
+OTHER_TABLE = "pass table='records'"  # remedy in errors
 LONGEST = 63  # maximum bytes in a name, as in PostgreSQL
 _REPLACED = str.maketrans({"\0": "\ufffd"})
 
@@ -167,10 +168,10 @@ def check_threshold(threshold: Any) -> None:
 def _check_table(name: object) -> None:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         expected = "the name of a table: printable characters"
-        raise InvalidInput(message("table", name, expected, "pass table='records'"))
+        raise InvalidInput(message("table", name, expected, OTHER_TABLE))
     if name.lower() == LOADS or len(name.encode("utf-8", "replace")) > LONGEST:
         expected = f"a name of at most {LONGEST} bytes other than {LOADS}"
-        raise InvalidInput(message("table", name, expected, "pass table='records'"))
+        raise InvalidInput(message("table", name, expected, OTHER_TABLE))
 
 
 def _free(name: str, suffix: str, taken: set[str]) -> str:

@@ -296,7 +296,9 @@ class Linker:
     @property
     def _known(self) -> Floats:
         if not hasattr(self, "weights_"):
-            raise not_fitted("Linker: not fitted yet; call fit(records, matches=...) first")
+            raise not_fitted(
+                "not fitted yet", place="Linker", remedy="call fit(records, matches=...) first"
+            )
         return self.weights_
 
     def _prepared(self, records: Sequence[Fields], name: str) -> list[_Prepared]:

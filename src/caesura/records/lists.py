@@ -181,18 +181,28 @@ def read_seeds(
                 raise InvalidInput(message(f"seeds[{i}]", row, expected, "pass dicts"))
         header = list(dict.fromkeys(column for row in rows for column in row))
     if not rows or not header:
-        raise InvalidInput(f"{name}: got no rows, expected at least two seed rows under a header")
+        raise InvalidInput(
+            place=name,
+            got="no rows",
+            expected="at least two seed rows under a header",
+            remedy="write the header and two rows of examples",
+        )
     for taken in (OUTSIDE, *ADDED):
         if taken in header:
             raise InvalidInput(
-                f"{name}: got a column called {taken!r}, which is reserved; rename the column"
+                place=name,
+                got=f"a column called {taken!r}, which is reserved",
+                remedy="rename the column",
             )
     filled = [
         {c: str(row[c]).strip() for c in header if folded(str(row.get(c) or ""))} for row in rows
     ]
     if not any(header[0] in row for row in filled):
         raise InvalidInput(
-            f"{name}: the first column, {header[0]!r}, is empty, expected the key of each row"
+            f"the first column, {header[0]!r}, is empty",
+            place=name,
+            expected="the key of each row",
+            remedy="name the first column",
         )
     return tuple(header), list(filled)
 
@@ -218,7 +228,12 @@ def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
     """Return the header and the rows of a CSV or TSV file."""
     text = next(iter(read_pages([path]).values()))
     if not text.strip():
-        raise InvalidInput(f"{path}: got an empty file, expected a header and seed rows")
+        raise InvalidInput(
+            place=path,
+            got="an empty file",
+            expected="a header and seed rows",
+            remedy="write a header and two rows of examples",
+        )
     line = text.lstrip().splitlines()[0]
     delimiter = max(",;\t|", key=line.count)
     try:
@@ -228,17 +243,23 @@ def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
         rows = list(reader)
     except csv.Error as error:
         raise InvalidInput(
-            f"{path}: cannot be read as a table ({error}); pass a CSV file"
+            f"cannot be read as a table ({error})", place=path, remedy="pass a CSV file"
         ) from None
     if not all(header) or len(set(header)) < len(header):
         raise InvalidInput(
-            f"{path}: got the header {header!r}, expected a different name for each column"
+            place=path,
+            got=f"the header {header!r}",
+            expected="a different name for each column",
+            remedy="rename the columns that have the same name",
         )
     for i, row in enumerate(rows, start=2):
         if None in row:
             raise InvalidInput(
-                f"{path}, row {i}: got more cells than the {len(header)} columns; put values that "
-                "contain the separator in quotes"
+                file=path,
+                line=i,
+                unit="row",
+                got=f"more cells than the {len(header)} columns",
+                remedy="put values that contain the separator in quotes",
             )
     return header, rows
 

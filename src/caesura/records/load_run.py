@@ -16,7 +16,9 @@ from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink
 from caesura.records.splitting import Split, splitter
 
-__all__ = ["Progress", "Run", "feed", "new_digest"]
+__all__ = ["REPLACE", "Progress", "Run", "feed", "new_digest"]
+
+REPLACE = "pass replace=True to load them again, or another table"  # remedy in errors
 
 
 class Progress(NamedTuple):
@@ -135,9 +137,11 @@ class Run:
             return
         if not same:
             raise InvalidInput(
-                f"model: got version {self.stamp.model_version}, but the rows of {stored.source} "
-                f"in table {self.layout.table.name!r} are by version {stored.model_version} of "
-                f"{stored.model_name}; pass replace=True to load them again, or another table"
+                place="model",
+                got=f"version {self.stamp.model_version}, but the rows of {stored.source} in table "
+                f"{self.layout.table.name!r} are by version {stored.model_version} of "
+                f"{stored.model_name}",
+                remedy=REPLACE,
             )
         if stored.threshold != self.stamp.threshold:
             stored = stored._replace(threshold=self.stamp.threshold)
@@ -288,8 +292,8 @@ class Run:
         except CaesuraError as error:
             if error.index is None or error.argument not in ("X", "texts"):
                 raise
-            place = f"{self.given.name}, record {items[error.index].record}"
-            raise error.changed(argument=place, index=None) from None
+            fields = {"file": self.given.name, "line": items[error.index].record}
+            raise error.changed(argument=None, index=None, unit="record", **fields) from None
 
 
 def new_digest() -> Any:

@@ -228,7 +228,7 @@ def load(
         run.repeated,
         layout.renamed_columns,
         tuple(map(str, given.skipped)),
-        given.damaged,
+        None if given.damaged is None else str(given.damaged),
     )
 
 

@@ -162,8 +162,9 @@ class KnownValues:
         }
         if not found:
             raise InvalidInput(
-                "model: got one without features of known values; fit it with "
-                "KnownValues(...).features(), or with caesura train --known"
+                place="model",
+                got="one without features of known values",
+                remedy="fit it with KnownValues(...).features(), or with caesura train --known",
             )
         return cls(found, model.tokeniser_)
 

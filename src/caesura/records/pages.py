@@ -154,7 +154,11 @@ def read_pages(pages: Mapping[str, str] | Iterable[str | Path]) -> dict[str, str
             found[str(path)] = _decoded(Path(path).read_bytes())
         except OSError as error:
             reason = error.strerror or str(error)
-            raise InvalidInput(f"{path}: cannot be read: {reason.lower()}") from None
+            raise InvalidInput(
+                f"cannot be read: {reason.lower()}",
+                place=path,
+                remedy="check the file and its permissions",
+            ) from None
     return found
 
 

@@ -129,8 +129,8 @@ def refusal(argument: str, came: object, error: BaseException) -> InvalidInput:
     module = _module(error)
     said = f"{name.get(module, 'the database')} says: {' '.join(str(error).split())[:300]}"
     reason = _reason(error) or _Reason("", "a database that accepts this", "see what it says")
-    return InvalidInput(f"{argument}: refused").changed(
-        got=str(came), expected=reason.expected, remedy=f"{reason.remedy} ({said})"
+    return InvalidInput(
+        place=argument, got=str(came), expected=reason.expected, remedy=f"{reason.remedy} ({said})"
     )
 
 

@@ -127,7 +127,9 @@ class DuckDBSink:
     def _connected(self) -> Any:
         """Open the file; wait while another process has it open."""
         if os.path.isdir(self.path):
-            raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
+            raise InvalidInput(
+                f"{self.path} is a folder", place="into", remedy="give the name of a file"
+            )
         deadline = time.monotonic() + self._wait
         while True:
             try:
@@ -142,8 +144,10 @@ class DuckDBSink:
                     pid = re.search(r"PID (\d+)", str(error))
                     who = f" (process {pid[1]})" if pid else ""
                     raise InvalidInput(
-                        f"into: {self.path} is open in another process{who}, and DuckDB lets only "
-                        "one write at a time; wait until it has ended, or load into another file"
+                        f"{self.path} is open in another process{who}, and DuckDB lets only one "
+                        "write at a time",
+                        place="into",
+                        remedy="wait until it has ended, or load into another file",
                     ) from error
             time.sleep(PAUSE)
 

@@ -65,8 +65,10 @@ class ParquetSink:
         with self._naming():
             if self.path.exists() and not self.path.is_dir():
                 raise InvalidInput(
-                    f"into: {self.path} is a file, expected a folder of Parquet files; "
-                    "give another name"
+                    f"{self.path} is a file",
+                    place="into",
+                    expected="a folder of Parquet files",
+                    remedy="give another name",
                 )
             self.path.mkdir(parents=False, exist_ok=True)
             self._lock = self._locked()
@@ -84,8 +86,9 @@ class ParquetSink:
                         was = schema.field(odd[0].name).type
                         what = f"with a column {odd[0].name} of type {was} instead of {odd[0].type}"
                     raise InvalidInput(
-                        f"table: got {table.name!r}, of which {file} exists {what}; "
-                        "load into another table or folder"
+                        place="table",
+                        got=f"{table.name!r}, of which {file} exists {what}",
+                        remedy="load into another table or folder",
                     )
 
     @contextlib.contextmanager
@@ -99,13 +102,16 @@ class ParquetSink:
             if getattr(error, "errno", None) is None and (broken := self._broken()) is not None:
                 file, cause = broken
                 raise InvalidInput(
-                    f"into: got {file}, expected a file of Parquet that is not damaged; restore it "
-                    f"from a backup, or load into another folder ({' '.join(str(cause).split())})"
+                    place="into",
+                    got=str(file),
+                    expected="a file of Parquet that is not damaged",
+                    remedy="restore it from a backup, or load into another folder "
+                    f"({' '.join(str(cause).split())})",
                 ) from cause
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())
             name = getattr(error, "filename", None) or self.path
-            remedy = room_for(error) or "; check its permissions, or give another folder"
-            raise InvalidInput(f"into: {name}: {reason.lower()}{remedy}") from error
+            remedy = room_for(error) or "check its permissions, or give another folder"
+            raise InvalidInput(f"{name}: {reason.lower()}", place="into", remedy=remedy) from error
 
     def _broken(self) -> tuple[Path, Exception] | None:
         """Return the first file of the table that cannot be read, with its error."""
@@ -131,7 +137,9 @@ class ParquetSink:
                 if time.monotonic() >= deadline:
                     file.close()
                     raise InvalidInput(
-                        f"into: another process writes to {self.path}; wait until it has ended"
+                        f"another process writes to {self.path}",
+                        place="into",
+                        remedy="wait until it has ended",
                     ) from None
             time.sleep(PAUSE)
         return file
@@ -165,7 +173,11 @@ class ParquetSink:
                 return None
             metadata = pq.read_schema(parts[-1]).metadata or {}
             if KEY not in metadata:
-                raise InvalidInput(f"into: {parts[-1]} is not a file that load wrote; move it away")
+                raise InvalidInput(
+                    f"{parts[-1]} is not a file that load wrote",
+                    place="into",
+                    remedy="move it away",
+                )
             return Mark(**json.loads(metadata[KEY]))
 
     def clear(self, mark: Mark) -> None:

@@ -69,8 +69,9 @@ class SQLAlchemySink:
             self._url: sqlalchemy.URL = self._sa.engine.make_url(url)
         except (self._sa.exc.ArgumentError, ValueError):
             raise InvalidInput(
-                f"into: got {url.partition('://')[0]}://..., which is not the URL of a database; "
-                "write it as postgresql://user:password@host:port/database"
+                place="into",
+                got=f"{url.partition('://')[0]}://..., which is not the URL of a database",
+                remedy="write it as postgresql://user:password@host:port/database",
             ) from None
         if self._url.drivername == "postgresql" and find_spec("psycopg") is not None:
             self._url = self._url.set(drivername="postgresql+psycopg")
@@ -111,12 +112,16 @@ class SQLAlchemySink:
         except self._sa.exc.NoSuchModuleError:
             known = "postgresql, mysql, mariadb, oracle, mssql, or another that is installed"
             name = self._url.drivername
-            raise InvalidInput(f"into: got {name}://..., expected {known}") from None
+            raise InvalidInput(
+                place="into", got=f"{name}://...", expected=known, remedy="correct the name"
+            ) from None
         except ImportError as error:
             driver = error.name or "a driver"
             raise InvalidInput(
-                f"into: {self} needs the Python module {driver}, which is not installed; install "
-                f"a package that has it, or name another driver, as {self._url.drivername}+DRIVER://"
+                f"{self} needs the Python module {driver}, which is not installed",
+                place="into",
+                remedy="install a package that has it, or name another driver, as "
+                f"{self._url.drivername}+DRIVER://",
             ) from None
         with self._naming():
             engine.connect().close()

@@ -61,7 +61,9 @@ class SQLiteSink:
         """Open the file, and create the tables where they are missing."""
         self._wanted = table
         if os.path.isdir(self.path):
-            raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
+            raise InvalidInput(
+                f"{self.path} is a folder", place="into", remedy="give the name of a file"
+            )
         with self._naming():
             self._connection = sqlite3.connect(
                 self.path, timeout=self._wait, isolation_level=None, check_same_thread=False

@@ -173,7 +173,9 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
         return _by_url(name, wait)
     suffix = Path(name).suffix.lower()
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-        raise InvalidInput(f"into: {name} is in a folder that does not exist; create it first")
+        raise InvalidInput(
+            f"{name} is in a folder that does not exist", place="into", remedy="create it first"
+        )
     if suffix in (".duckdb", ".ddb"):
         from caesura.records.sink_duckdb import DuckDBSink
 
@@ -258,8 +260,9 @@ def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool =
     if missing:
         listed = ", ".join(missing[:6]) + (", ..." if len(missing) > 6 else "")
         raise InvalidInput(
-            f"table: got {table.name!r}, which exists in {sink} without the columns {listed}; "
-            "load into another table, or add the columns to it"
+            place="table",
+            got=f"{table.name!r}, which exists in {sink} without the columns {listed}",
+            remedy="load into another table, or add the columns to it",
         )
     fit = []
     for column in table.columns:
@@ -268,8 +271,11 @@ def fitted(sink: object, table: Table, columns: Mapping[str, str], loose: bool =
         if kind is None:
             wanted = "numbers" if family(column.kind) in ("integer", "number") else column.kind
             raise InvalidInput(
-                f"table: got {table.name!r}, which exists in {sink} with a column {column.name} of "
-                f"type {found}, expected one of {wanted}; load into another table"
+                place="table",
+                got=f"{table.name!r}, which exists in {sink} with a column {column.name} of type "
+                f"{found}",
+                expected=f"one of {wanted}",
+                remedy="load into another table",
             )
         fit.append(column._replace(kind=kind))
     return table._replace(columns=tuple(fit))

@@ -73,7 +73,7 @@ def tuned(X: Floats, pairs: Sequence[Pair], entity: Ints, c2: float) -> Settings
     folds = list(_folds(i, j, entity))
     if not folds:
         came, expected = f"{len(pairs)} pairs", "matches and others in both halves of the entities"
-        raise InvalidInput(f"tune: got {came}, expected {expected}; give more records")
+        raise InvalidInput(place="tune", got=came, expected=expected, remedy="give more records")
     best, chosen = -1.0, Settings(c2)
     for factor, balanced in product(PENALTIES, (False, True)):
         settings = Settings(c2 * factor, balanced)
@@ -102,7 +102,7 @@ def checked_entities(known: set[Pair], count: int, one_set: bool) -> Ints:
             return entity
         came, advice = f"{len(several)} entities", "give more records, or leave out tune=True"
     expected = "one set with four entities or more, two of which have several records"
-    raise InvalidInput(f"tune: got {came}, expected {expected}; {advice}")
+    raise InvalidInput(place="tune", got=came, expected=expected, remedy=advice)
 
 
 def _folds(i: Ints, j: Ints, entity: Ints) -> Iterator[tuple[int, Bools, Bools, Bools]]:

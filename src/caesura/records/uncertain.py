@@ -129,7 +129,9 @@ def uncertain_rows(
     labels = _labels_of(model)
     functions = _functions(model, normalisers)
     if isinstance(X, str):
-        raise InvalidInput("X: got a string, expected a list of texts; pass [text]")
+        raise InvalidInput(
+            place="X", got="a string", expected="a list of texts", remedy="pass [text]"
+        )
     if not isinstance(X, Iterable):
         raise InvalidInput(message("X", X, "a list of texts", "pass [text]"))
     records: list[UncertainRecord] = []
@@ -206,8 +208,10 @@ def answer_probability(
         alternatives.append(_spellings(spans, parts, label, value))
     if math.prod(map(len, alternatives)) > MOST_ALTERNATIVES:
         raise InvalidInput(
-            f"query: got values that {math.prod(map(len, alternatives))} combinations of segments "
-            f"give, expected at most {MOST_ALTERNATIVES}; ask for fewer columns"
+            place="query",
+            got=f"values that {math.prod(map(len, alternatives))} combinations of segments give",
+            expected=f"at most {MOST_ALTERNATIVES}",
+            remedy="ask for fewer columns",
         )
     chances = [
         math.exp(log_partition_of(p, dict(zip(query, spans, strict=True))) - m.log_partition)
@@ -289,8 +293,9 @@ def constrained_potentials(
         y = p.label_index(label)
         if p.parts.bounds[y] != 1 and p.same_label_adjacent and p.transition[y, y] > -np.inf:
             raise InvalidInput(
-                f"model: the outside label {label!r} can be cut in several ways; expected a model "
-                "with outside_length=1 or None"
+                f"the outside label {label!r} can be cut in several ways",
+                place="model",
+                remedy="expected a model with outside_length=1 or None",
             )
     return p
 

@@ -147,10 +147,17 @@ def store_uncertain(
     keys = [str(one) for one in (range(len(listed)) if ids is None else ids)]
     if len(keys) != len(listed):
         expected = f"one for each of the {len(listed)} records"
-        raise InvalidInput(f"ids: got {len(keys)} of them, expected {expected}; pass as many")
+        raise InvalidInput(
+            place="ids", got=f"{len(keys)} of them", expected=expected, remedy="pass as many"
+        )
     if len(set(keys)) < len(keys):
         twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise InvalidInput(f"ids: got {twice!r} twice, expected different identifiers")
+        raise InvalidInput(
+            place="ids",
+            got=f"{twice!r} twice",
+            expected="different identifiers",
+            remedy="give each record its own",
+        )
     for i, record in enumerate(listed):
         if not isinstance(record, UncertainRecord):
             remedy = "pass what uncertain_rows returns"
@@ -285,7 +292,9 @@ def _opened(database: Any, new: bool = True) -> Iterator[Any]:
         expected = f"a name that ends in one of {', '.join((*_DUCKDB, *_SQLITE))}"
         raise InvalidInput(message("database", str(database), expected, "rename it"))
     if not new and not path.exists():
-        raise InvalidInput(f"database: {path} does not exist; store rows in it first")
+        raise InvalidInput(
+            f"{path} does not exist", place="database", remedy="store rows in it first"
+        )
     with explained("database", path):
         connection = sqlite3.connect(path) if suffix in _SQLITE else _duckdb().connect(str(path))
         try:

@@ -215,7 +215,9 @@ def _jobs(
 ) -> list[_Job]:
     """Return the parts to make, or raise if two have the same name."""
     if not names:
-        raise InvalidInput("paths: got none, expected at least one file; pass names of files")
+        raise InvalidInput(
+            place="paths", got="none", expected="at least one file", remedy="pass names of files"
+        )
     for url in {name.partition("://")[0]: name for name in [*names, folder]}.values():
         places.refreshed(url)
     made: dict[str, _Job] = {}
@@ -323,7 +325,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
                     counts[0] += 1
                     counts[1] += len(segments)
                     yield _with_segments(document, tuple(segments))
-            check_undamaged(corpus.notes.damaged)
+            check_undamaged(corpus.notes.errors)
 
         kept = KEPT.set(2**62)
         try:
@@ -332,7 +334,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
             corpora.write(target, chain(first, found), to, **_separator(corpus.columns, to))
         finally:
             KEPT.reset(kept)
-        bad = refused(piece, local, corpus.notes.skipped) + bad
+        bad = refused(piece, local, corpus.notes.errors) + bad
     quarantine(job.output + BAD, bad)
     n, cut = counts
     return Part(piece.path, job.output, n, cut, len(bad), range=piece.range)

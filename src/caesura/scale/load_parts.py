@@ -175,8 +175,8 @@ def _written(task: LoadTask, job: RowJob, model: Any, output: str) -> Made:
                     feed(digest, entry)
                 repeated = run.repeated - before
                 batches.append(Batch(len(some), table.num_rows, digest.hexdigest(), repeated))
-            check_undamaged(given.damaged)
-        bad = refused(job.piece, local, map(str, given.skipped)) + bad
+            check_undamaged(given.skipped)
+        bad = refused(job.piece, local, given.skipped) + bad
     quarantine(output.removesuffix(".rows.parquet") + BAD, bad)
     return Made(tuple(batches), len(bad))
 

@@ -199,7 +199,9 @@ def load_files(
     names = [places.plain(path) for path in paths]
     if not names or (source_name is not None and len(names) > 1):
         came = f"{len(names)} with source_name" if names else "none"
-        raise InvalidInput(f"paths: got {came}, expected at least one file; check the pattern")
+        raise InvalidInput(
+            place="paths", got=came, expected="at least one file", remedy="check the pattern"
+        )
     kept = None if carry is None else tuple(map(str, carry))
     reading = Reading(text_column, id_column, kept, format, encoding, source_name)
     reading = reading._replace(separator=separator)

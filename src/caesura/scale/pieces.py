@@ -125,7 +125,14 @@ def fetched(piece: Piece) -> Iterator[str]:
         try:
             yield local
         except InvalidInput as error:
-            raise InvalidInput(str(error).replace(local, piece.shown)) from error
+            raise shown_as(error, local, piece.shown) from error
+
+
+def shown_as(error: InvalidInput, local: str, name: str) -> InvalidInput:
+    """Return an error about a local copy with the name of the file that was copied."""
+    if error.file == local:
+        return error.changed(file=name)
+    return error.changed(place=name) if error.place == local else error
 
 
 def _copy_lines(source: IO[bytes], first: int, last: int, target: IO[bytes]) -> None:

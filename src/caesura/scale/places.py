@@ -74,8 +74,9 @@ def _system(url: str) -> tuple[Any, str]:
         found: tuple[Any, str] = url_to_fs(url)
     except ImportError as error:
         raise CaesuraError(
-            f"{url}: {scheme}:// needs another package ({error}); run pip install "
-            "'caesura[cloud]' for s3://, or install that package"
+            f"{scheme}:// needs another package ({error})",
+            place=url,
+            remedy="run pip install 'caesura[cloud]' for s3://, or install that package",
         ) from None
     except ValueError as error:
         expected = "a URL of a protocol that fsspec knows, as s3://"
@@ -99,7 +100,11 @@ def _naming(url: str) -> Iterator[None]:
         code = next((kinds[kind] for kind in kinds if isinstance(error, kind)), errno.EIO)
         raise OSError(code, str(error) or os.strerror(code), url) from error
     except Exception as error:  # each store has its own exceptions
-        raise CaesuraError(f"{url}: {type(error).__name__}: {error}") from error
+        raise CaesuraError(
+            f"{type(error).__name__}: {error}",
+            place=url,
+            remedy="check the URL and its permissions",
+        ) from error
 
 
 def refreshed(path: str) -> None:

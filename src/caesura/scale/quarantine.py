@@ -3,43 +3,51 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from caesura.corpora.files import Source
+from caesura.corpora.files import Damaged, Source
 from caesura.corpora.temporary import room_for
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.scale import places
-from caesura.scale.pieces import Piece
+from caesura.scale.pieces import Piece, shown_as
 
 __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # suffix of files with bad records
-_LINE = re.compile(r", line (\d+)")
 
 
 def failure(error: Exception, piece: Piece) -> str:
     """Return the error message for a failed piece."""
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or piece.path}: {error.strerror}{room_for(error)}"
+        remedy = room_for(error)
+        text = f"{error.filename or piece.path}: {error.strerror}"
+        return f"{text}; {remedy}" if remedy else text
     if isinstance(error, FileNotFoundError):  # some stores give no message
         return f"{piece.path}: No such file"
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
-def check_undamaged(problem: str | None) -> None:
+def check_undamaged(errors: Iterable[InvalidInput]) -> None:
     """Raise if a file could not be read to its end."""
-    if problem is not None:
-        raise InvalidInput(problem)
+    for error in errors:
+        if isinstance(error, Damaged):
+            raise error
 
 
-def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
-    """Return errors with the lines that they name.
+def refused(piece: Piece, local: str, errors: Iterable[InvalidInput]) -> list[dict[str, Any]]:
+    """Return the content of a file of bad records.
 
     In a piece of a file, lines are numbered from its beginning, and `byte` locates a line.
     """
-    found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
+    found: list[dict[str, Any]] = [
+        {
+            "error": str(shown_as(error, local, piece.shown)),
+            "line": error.line if error.unit == "line" else None,
+            "remedy": error.remedy,
+        }
+        for error in errors
+    ]
     wanted = {one["line"] for one in found if one["line"] is not None}
     lines, at = {}, {}
     if wanted:
@@ -51,7 +59,6 @@ def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, A
                 byte += len(line)
     for one in found:
         raw = lines.get(one["line"])
-        one["error"] = one["error"].replace(local, piece.shown)
         one["record"] = None if raw is None else raw.decode("utf-8", "replace").rstrip("\r\n")
         if piece.unit == "byte":
             one["byte"] = at.get(one["line"])
@@ -66,11 +73,6 @@ def _start(piece: Piece) -> int:
         file.seek(piece.first - 1)
         file.readline()
         return int(file.tell())
-
-
-def _line_of(error: str) -> int | None:
-    named = _LINE.search(error)
-    return None if named is None else int(named[1])
 
 
 def quarantine(path: str, bad: list[dict[str, Any]]) -> None:

@@ -70,8 +70,10 @@ def segmentation(segments: Iterable[tuple[int, int, str]], length: int) -> list[
         if start != reached:
             where = f"segments[{i}]" if i < len(checked) else "segments"
             raise InvalidInput(
-                f"{where}: got tokens {reached} to {start} in no segment, expected segments that "
-                f"cover 0 to {length}; use fill_gaps to label the tokens between as outside"
+                place=where,
+                got=f"tokens {reached} to {start} in no segment",
+                expected=f"segments that cover 0 to {length}",
+                remedy="use fill_gaps to label the tokens between as outside",
             )
         reached = end
     return checked

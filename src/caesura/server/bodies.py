@@ -93,7 +93,9 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
 def _texts(body: Mapping[str, Any], limits: Limits) -> list[str]:
     """Return the texts of a request."""
     if ("texts" in body) == ("text" in body):
-        raise InvalidInput("body: expected either texts, a list of strings, or text; send one key")
+        raise InvalidInput(
+            place="body", expected="either texts, a list of strings, or text", remedy="send one key"
+        )
     if "text" in body:
         return [_text("text", body["text"], limits)]
     texts = body["texts"]

@@ -44,7 +44,9 @@ class Journal:
         except OSError:
             self._file.close()
             raise InvalidInput(
-                f"{path}: another process is labelling it; use its page, or stop it first"
+                "another process is labelling it",
+                place=path,
+                remedy="use its page, or stop it first",
             ) from None
         _sync_folder(path)
 
@@ -63,8 +65,11 @@ class Journal:
                 entry = None
             if not isinstance(entry, dict):
                 raise InvalidInput(
-                    f"{self.path}, line {number}: got no JSON object; the journal is damaged: "
-                    "remove the line, or restore the file from a copy"
+                    file=self.path,
+                    line=number,
+                    got="no JSON object",
+                    remedy="the journal is damaged: remove the line, or restore the file from a "
+                    "copy",
                 )
             yield entry
 

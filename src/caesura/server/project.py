@@ -93,8 +93,9 @@ class Project:
         path = beside(output, "journal")
         if output.exists() and not path.exists():
             raise InvalidInput(
-                f"{output}: exists, but not its journal {path.name}; give the name of a new file, "
-                "and this one as DATA to continue from it"
+                f"exists, but not its journal {path.name}",
+                place=output,
+                remedy="give the name of a new file, and this one as DATA to continue from it",
             )
         self._journal = Journal(path)
         try:
@@ -167,7 +168,11 @@ class Project:
                 expected = "a new name of at most 100 printable characters, not O"
                 raise InvalidInput(message("label", name, expected, "choose another name"))
             if len(self.labels) >= MOST_LABELS:
-                raise InvalidInput(f"label: there are {MOST_LABELS} labels already, the maximum")
+                raise InvalidInput(
+                    f"there are {MOST_LABELS} labels already, the maximum",
+                    place="label",
+                    remedy="use one of them",
+                )
             self._write({"kind": "label", "name": name})
             self.labels.append(name)
 
@@ -198,7 +203,12 @@ class Project:
         if first is None:
             self._journal.append({"form": FORM})
         elif first.get("form") != FORM:
-            raise InvalidInput(f"{self._journal.path}, line 1: not a journal of this version")
+            raise InvalidInput(
+                "not a journal of this version",
+                file=self._journal.path,
+                line=1,
+                remedy="restore the file from a copy, or remove it to start again",
+            )
         for entry in entries:
             self.revision += 1
             if entry.get("kind") == "label":

@@ -62,7 +62,9 @@ class Models:
 
     def __init__(self, paths: Mapping[str, str | Path], load: Callable[[str], Any]) -> None:
         if not paths:
-            raise InvalidInput("paths: got none, expected at least one model; name its file")
+            raise InvalidInput(
+                place="paths", got="none", expected="at least one model", remedy="name its file"
+            )
         self._load, self._lock = load, threading.Lock()
         self._entries = {name: self._read(name, str(path)) for name, path in paths.items()}
 
@@ -124,8 +126,10 @@ def model_names(given: list[str]) -> dict[str, str]:
             name, path = Path(one).name.removesuffix(".model"), one
         if name in out:
             raise InvalidInput(
-                f"MODEL: got two models named {name!r}, expected different names; write "
-                f"other={path} for one of them"
+                place="MODEL",
+                got=f"two models named {name!r}",
+                expected="different names",
+                remedy=f"write other={path} for one of them",
             )
         out[name] = path
     return out

@@ -112,7 +112,9 @@ class CaesuraComponent(Pipe):
         """The model, loaded on first use."""
         if self._model is None and self._path is None:
             remedy = 'nlp.add_pipe("caesura", config={"model": path}), or nlp.from_disk(folder)'
-            raise _NoModelError(f"{self.name}: got no model, expected the path of a file; {remedy}")
+            raise _NoModelError(
+                place=self.name, got="no model", expected="the path of a file", remedy=remedy
+            )
         if self._model is None:
             if not Path(str(self._path)).exists():
                 remedy = "write one with model.save(path), or correct the path"
