@@ -44,7 +44,6 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
   const Suffixes suffixes(Y, histories);
   const States states(suffixes, {order, rules, possible, same_label_adjacent, false}, most_states);
   const std::vector<States::State>& found = states.found;
-  a.accepts_empty = states.accepts(0);
 
   // Renumber the states by last label.
   a.Q = static_cast<int>(found.size());

@@ -20,7 +20,6 @@ struct Automaton {
   std::vector<std::int32_t> first;  // [Y + 1] first state of each label
   std::vector<std::int32_t> start_state;  // [Y] state after a first segment, or -1
   std::vector<std::uint8_t> accepting;    // [Q]
-  bool accepts_empty = true;
   std::vector<std::int32_t> in_ptr, in_state, out_ptr, out_state;
   std::vector<std::int32_t> history_ptr, history_state;  // states whose labels end in history h
 
