@@ -14,6 +14,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,6 +124,7 @@ def models(documents: list[Any], folder: Path) -> list[Path]:
         ChainCRF([*plain, in_lexicon(lexicon)[0]], c2=0.1, scheme="BIOES"),
         ChainCRF("ner", c2=0.1, tokeniser={"regex": r"\w+|\S"}),
     ]
+    documents = [replace(document, columns={}) for document in documents]  # presets read none
     gold = [document.segments for document in documents]
     for k, model in enumerate(made):
         model.fit(documents, gold)

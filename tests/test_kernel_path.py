@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -61,11 +62,13 @@ def calls(question: Callable[[], Any]) -> Counter[str]:
             found[getattr(argument, "__name__", "")] += 1
 
     before = sys.getprofile()
+    gc.disable()  # others' callbacks on collections are not ours
     sys.setprofile(count)
     try:
         question()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return found
 
 
