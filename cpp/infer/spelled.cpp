@@ -153,7 +153,8 @@ class SpelledSearch {
   }
 
   // Computes the beliefs after the first token, one for each symbol:
-  // belief[q] = start[y(q)] + entry[q] + token[0, q].
+  //
+  //   belief[q] = start[y(q)] + entry[q] + token[0, q]
   void root() {
     std::vector<std::int32_t> touched;
     for (int r = 0; r < g_.Y; ++r) {
@@ -168,7 +169,13 @@ class SpelledSearch {
   }
 
   // Adds the beliefs whose entries are in acc_ to children_, the best bound first, and returns
-  // their number.  touched: the indices of the entries, 2 q, or 2 q + 1 if q continues a segment.
+  // their number:
+  //
+  //   gain      = max over q of acc[q]
+  //   belief[q] = acc[q] - gain
+  //
+  // for the states q of one symbol.  touched: the indices of the entries, 2 q, or 2 q + 1 if q
+  // continues a segment.
   int make_children(int end, std::vector<std::int32_t>& touched) {
     // Sort by symbol: the states of one symbol are one belief.
     auto symbol_of = [&](std::int32_t k) {
@@ -178,8 +185,7 @@ class SpelledSearch {
       return std::pair(symbol_of(a), a) < std::pair(symbol_of(b), b);
     });
     const std::size_t first = children_.size();
-    // Each belief is relative to its largest entry, which is the gain of the child.  States without
-    // a possible continuation are left out.
+    // States without a possible continuation are left out.
     for (std::size_t i = 0, j = 0; i < touched.size(); i = j) {
       const std::int32_t symbol = symbol_of(touched[i]);
       const std::size_t begin = entries_.size();

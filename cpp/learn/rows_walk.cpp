@@ -42,7 +42,12 @@ int RowsWalk::first_start(int e, int y) const {
   return s;
 }
 
-// Appends hat(s, y) + the score of [s, e) with label y for all starts, later ones first.
+// Appends hat(s, y) + theta(s, e, y) for all starts, later ones first:
+//
+//   theta(s, e, y) = sum over the tokens t of [s, e) of rows[t][y]
+//                    + sum over the sites k that apply to [s, e) of rows[T + k][y]
+//
+// in one pass over the sites that end at or before e (lattice/theta.hpp).
 void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   const int low = first_start(e, y);
   here_.assign(e - low, {});
@@ -59,8 +64,12 @@ void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   }
 }
 
-// Sums the score again with a compensated sum, so that it does not depend on the order in which the
-// enumeration added it up.
+// The score of a path of segments (s_k, e_k, y_k):
+//
+//   first[y_1] + last[y_n] + sum over k of theta(s_k, e_k, y_k) + transition(s_k, y_(k - 1), y_k)
+//
+// as a compensated sum, so that it does not depend on the order in which the enumeration added it
+// up.
 double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
   Total total;
   segment_at_.resize(T_);
