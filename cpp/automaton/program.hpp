@@ -15,11 +15,13 @@
 // has a weight of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "automaton/histories.hpp"
 #include "automaton/states.hpp"
+#include "base/interrupt.hpp"
 
 namespace caesura {
 
@@ -38,6 +40,13 @@ struct ArcProgram {
 
   // Whether three tables with this many rows of states take less than about 8 GB.
   bool fits(std::int64_t rows) const { return rows * lanes <= 300'000'000; }
+  // Whether several threads may have tables with this many rows.  The states of rules can be
+  // millions, and the general sweeps, which do one sequence at a time, need fewer rows of them.
+  bool fits_each(std::int64_t rows) const {
+    return rows * lanes <= (plain ? 300'000'000 : 40'000'000);
+  }
+  // Number of tokens between two checks for an interrupt.
+  int patience() const { return std::clamp(1'000'000 / std::max(lanes, 1), 1, kPatience); }
 
   int Y, Q = 0;
   int lanes = 0;      // length of a row of states, including padding

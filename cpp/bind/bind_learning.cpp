@@ -225,12 +225,15 @@ void bind_learning(nb::module_& m) {
           "with_rules",
           [](const Parameters& self, const NamedRules& rules,
              const std::optional<Spelling>& spelling) {
-            return self.with_rules(rules_from(rules, self.layout()->Y, spelling));
+            RuleSet set = rules_from(rules, self.layout()->Y, spelling);
+            const Released release;
+            return self.with_rules(std::move(set));
           },
           "rules"_a, "spelling"_a.none(), "The same weights where every segmentation keeps rules.")
       .def(
           "ruled_like",
           [](const Parameters& self, const Parameters& other) {
+            const Released release;
             return self.with_rules(other.layout()->rules);
           },
           "other"_a, "The same weights where every segmentation keeps the rules of another model.")

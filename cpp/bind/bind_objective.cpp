@@ -22,19 +22,25 @@ void make_objective(BoundObjective* self, const Parameters& parameters,
   require(!cost || (static_cast<std::int64_t>(cost->shape(0)) == design->tokens[n] &&
                     static_cast<int>(cost->shape(1)) == Y),
           "cost: wrong shape");
-  std::vector<double> observed = parameters.count(*design, *gold, weight.data(), nullptr, n);
+  const std::vector<double> weights = copied(weight);
+  std::vector<std::int32_t> ranks = copied(order);
+  std::vector<double> observed;
+  std::shared_ptr<const Layout> within;
+  {
+    const Released release;  // with rules, there may be millions of states to find
+    observed = parameters.count(*design, *gold, weights.data(), nullptr, n);
+    int longest = 0;
+    for (int i = 0; i < n; ++i) longest = std::max(longest, design->length(i));
+    within = layout_within(parameters.layout(), longest);
+    if (layout.histories != nullptr) automaton = automaton_of(*within, ranks);
+  }
   gold->move_to(design->folder);
-  int longest = 0;
-  for (int i = 0; i < n; ++i) longest = std::max(longest, design->length(i));
-  new (self) BoundObjective{std::make_shared<Objective>(layout_within(parameters.layout(), longest),
-                                                        std::move(design), std::move(gold),
-                                                        copied(weight), std::move(observed))};
+  new (self) BoundObjective{std::make_shared<Objective>(
+      std::move(within), std::move(design), std::move(gold), weights, std::move(observed))};
   Objective& objective = *self->objective;
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
-  objective.order = copied(order);
-  objective.automaton = layout.histories == nullptr
-                            ? std::move(automaton)
-                            : automaton_of(objective.layout(), objective.order);
+  objective.order = std::move(ranks);
+  objective.automaton = std::move(automaton);
 }
 
 // ---- Online learning ----

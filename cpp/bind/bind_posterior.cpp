@@ -83,13 +83,14 @@ void caesura::bind_posterior(nb::module_& m) {
           [](OwnedLookup* self, nb::handle_t<OwnedProblem> problem, int method) {
             auto& owned = nb::cast<OwnedProblem&>(problem);
             owned.prepare(static_cast<Method>(method));
-            new (self) OwnedLookup{nb::borrow(problem), owned.owned, nullptr};
-            const Released release;
+            std::unique_ptr<Lookup> lookup;  // what throws comes first, so that nothing is left
             try {
-              self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
+              const Released release;
+              lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
             } catch (const InvalidScore& error) {
               throw RefusedScore(error.what());
             }
+            new (self) OwnedLookup{nb::borrow(problem), owned.owned, std::move(lookup)};
           },
           "problem"_a, "method"_a)
       .def_prop_ro("log_partition", [](const OwnedLookup& self) { return self.lookup->log_z(); })

@@ -56,6 +56,7 @@ Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::i
                    copied(barred_end),
                    {}};
   if (entry_bias) rules.entry_bias = copied(*entry_bias);
+  const Released release;  // with rules, there may be millions of states to find
   return Scorer(parameters, w.data(), std::move(rules));
 }
 

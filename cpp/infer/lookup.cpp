@@ -51,6 +51,7 @@ void Lookup::for_arcs(int t, int q, Visit visit) const {
 //   P(s, end, y) = sum over the states q of y of closed[end][q] share(s | end, q)
 double Lookup::add_starts(int low, int end, int label, std::vector<double>& totals) const {
   totals.assign(end - low, 0.0);
+  if (walk_ == nullptr) return 0.0;  // nothing is possible
   double sum = 0.0;
   std::vector<double> shares;
   for_states(label, [&](int q) {
@@ -76,6 +77,7 @@ double Lookup::segment(int start, int end, int label) const {
 //                                     of begun[t][q] share(p | t, q)
 double Lookup::transition(int position, int previous, int label) const {
   double total = 0.0;
+  if (walk_ == nullptr) return total;
   for_states(label, [&](int q) {
     const double begun = row(posterior_.counts.begun, position)[q];
     if (begun == 0.0) return;
@@ -97,6 +99,7 @@ double Lookup::transition(int position, int previous, int label) const {
 // now[T - 1] is closed[T]; at its start, every tag begins a segment.
 double Lookup::run(int start, int end, const std::vector<std::int32_t>& group,
                    const std::uint8_t* joined) const {
+  if (walk_ == nullptr) return 0.0;
   std::vector<std::uint8_t> member(g_.Y, 0);
   for (const std::int32_t y : group) member[y] = 1;
   auto continues = [&](int p, int q) { return joined[label(p) * g_.Y + label(q)] != 0; };
@@ -143,7 +146,7 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   constexpr double kMargin = 1.0 + 1e-9;
   std::vector<Found> found;
   std::vector<double> totals;  // by start, the latest first
-  for (int y = 0; y < g_.Y && g_.T > 0; ++y) {
+  for (int y = 0; y < g_.Y && walk_ != nullptr; ++y) {
     for (int e = 1; e <= g_.T; ++e) {
       check_interrupt();
       double ends = 0.0;
@@ -175,7 +178,7 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
 std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skipped) const {
   std::vector<Found> found;
   std::vector<double> totals;  // by start, the latest first
-  for (int r = 0; r < g_.Y && g_.T > 0; ++r) {
+  for (int r = 0; r < g_.Y && walk_ != nullptr; ++r) {
     const int y = g_.order[r];
     if (y == skipped) continue;
     for (int e = 1; e <= g_.T; ++e) {

@@ -278,7 +278,7 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
   real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
   fill(gathered, static_cast<std::ptrdiff_t>(ring) * width, 0);
   for (int e = T; e >= 1; --e) {
-    if (e % kPatience == 0) check_interrupt();
+    if (e % h.patience() == 0) check_interrupt();
     std::memcpy(ended, row(stops, e), sizeof(real) * width);
     std::memcpy(covering, row(cover, e), sizeof(real) * width);
     // Starts are in ascending order, so `ended` and `covering` hold the starts up to s when the
@@ -360,7 +360,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   // visited, so that ratio[e - 1] and back[e - 1] follow.  The rows of `back` are a ring of `kept`
   // rows, which holds all ends that are still read.
   for (int e = T; e >= 1; --e) {
-    if (e % kPatience == 0) check_interrupt();
+    if (e % h.patience() == 0) check_interrupt();
     end_at(e, share, back_at(back, e));
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
     end_back(e, back, row(stops, e));

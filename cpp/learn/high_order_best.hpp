@@ -67,7 +67,7 @@ class BestHistory {
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     // Invariant at the top of the loop: hat[s], start[s] and previous[s] are known for s < e.
     for (int e = 1; e <= T; ++e) {
-      if (e % kPatience == 0) check_interrupt();
+      if (e % h.patience() == 0) check_interrupt();
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));

@@ -127,7 +127,7 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   // lead to alpha[e] and going[e], and these to hat[e].  The mass of alpha[e] + going[e] is divided
   // out by the gain of the next token (see carry) and added back to ln Z.
   for (int e = 1; e <= T; ++e) {
-    if (e % kPatience == 0) check_interrupt();
+    if (e % h.patience() == 0) check_interrupt();
     gain_step(e);
     const vec total = state_step(e);
     finish(e, log_z);

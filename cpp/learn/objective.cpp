@@ -139,8 +139,10 @@ double Objective::add_batches(const Design& d, std::vector<Part> parts, const We
       weights[b] = parts[first + b].weight;
     }
     // With many states, the general sweeps take less memory: they do one sequence at a time.
-    const std::int64_t rows = std::int64_t{length(parts[first + count - 1]) + 1} * kernel.width;
-    if (!w.program->fits(2 * rows)) {
+    const Part& longest = parts[first + count - 1];
+    const int sites = w.by_state ? d.n_sites(longest.sequence) : 0;
+    const std::int64_t rows = std::int64_t{length(longest) + 1 + sites} * kernel.width;
+    if (!w.program->fits_each(2 * rows)) {
       failed.insert(failed.end(), parts.begin() + first, parts.begin() + first + count);
       continue;
     }

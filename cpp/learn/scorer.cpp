@@ -122,13 +122,24 @@ bool Scorer::find_best(const Design& d, int i, const Condition* condition,
     const bool own = condition != nullptr && !condition->rules.empty();
     return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
   }
-  // The general sweeps check all scores, and track limits only where an answer breaks them.
-  const bool fits =
-      layout_->histories == nullptr || (layout_->program != nullptr && layout_->program->fits(T));
-  if (!fits || has_huge_values(d, i)) {
-    const auto made = problem(d, i, work, condition, 0);
-    segments = answer_finite_best(*made->problem, Method::kOverlapping, work).segments;
-    return !segments.empty();
+  // The general sweeps check all scores, and track limits only where an answer breaks them.  With
+  // more than a few states that is faster than a sweep over the sets of labels that occurred.
+  constexpr std::int64_t kFew = 100'000;  // states, over all tokens
+  const ArcProgram* program = layout_->program.get();
+  const std::int64_t rows = T + 1 + (weights_.view().by_state ? d.n_sites(i) : 0);
+  const bool possible =
+      layout_->histories == nullptr || (program != nullptr && program->fits(rows));
+  const bool fast =
+      possible && (program == nullptr || program->plain || rows * program->lanes <= kFew);
+  if (!fast || has_huge_values(d, i)) {
+    try {
+      const auto made = problem(d, i, work, condition, 0);
+      segments = answer_finite_best(*made->problem, Method::kOverlapping, work).segments;
+      return !segments.empty();
+    } catch (const TooLarge&) {
+      if (fast || !possible) throw;
+      work.clear();  // the sweep over all sets of labels is slow, but it does not give up
+    }
   }
   segments.resize(T);
   const Known known = condition == nullptr ? Known{} : condition->known();
