@@ -139,7 +139,7 @@ def test_spans_need_a_bound() -> None:
         ((0, 1, (), 1.0), "empty history"),
         ((0, 1, "A", math.nan), "^score: got NaN,"),
         ((0, 1, "A", math.inf), "^score: got NaN,"),
-        ((0.5, 1, "A", 1.0), "^starts: got dtype float64"),
+        ((0.5, 1, "A", 1.0), "^start: got 0.5, expected a whole number"),
     ],
 )
 def test_bad_potentials(arguments: tuple[Any, ...], match: str) -> None:

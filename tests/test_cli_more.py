@@ -194,7 +194,9 @@ def test_explain_reads_columns(tmp_path: Path) -> None:
         assert found["segments"][0]["segment"] == [0, 1, "PER"]
     wrong = bad("explain", tmp_path / "m", "Ann\tNNP\nruns", "--columns", "token,pos")
     assert "TEXT, line 2: got 1 fields" in wrong
-    assert "got '9 sequences'" in bad("explain", tmp_path / "m", "-", *names, stdin=lines * 9)
+    assert "TEXT: got 9 sequences, expected one" in bad(
+        "explain", tmp_path / "m", "-", *names, stdin=lines * 9
+    )
 
 
 def test_explain_says_why_not(folder: Path) -> None:

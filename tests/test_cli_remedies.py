@@ -290,3 +290,73 @@ def test_nothing_is_written_under_the_name_of_another_format(
     assert words in line
     assert "--to" not in line
     assert not list(tmp_path.iterdir())
+
+
+# -- names and remedies of the library -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tables")
+    (place / "tr.csv").write_text("text,author\nCodd 1970,Codd\nGray 1981,Gray\nLee 1990,Lee\n")
+    (place / "also.csv").write_text("text,author\nCodd 1970,Zzz\nGray 1981,Yyy\n")
+    (place / "one.csv").write_text("a:b:c\n1:Codd 1970:x\n2:Lee 1990:y\n")
+    (place / "tr.conll").write_text("EU B-NP\nrejects B-VP\n\nGerman B-NP\ncall O\n\n")
+    (place / "p.conll").write_text("EU NN B-NP\nrejects V B-VP\n\ncall NN O\n\n")
+    good("train", place / "tr.csv", "-o", place / "m", "-q")
+    columns = ["--columns", "token,pos,tag", "--model", "chain"]
+    good("train", place / "p.conll", "-o", place / "p", "-q", *columns)
+    (place / "c[007].model").write_text("x")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("inspect c[007].model", "c[007].model: not a model"),
+        ("train tr.csv --also also.csv -o x", "without this column, with --labels; also.csv, line"),
+        ("train one.csv tr.csv --executor 1 --model chain -o x", "pass --delimiter ':', or --del"),
+        ("segment m one.csv -o d --executor 1", "pass --delimiter ':', or --delimiter ','"),
+        ("load m one.csv --into a.db --executor 1", "pass --delimiter ':', or --delimiter ','"),
+        ("tune tr.conll --preset chunking --folds 2", "pass --columns, as in --columns token,pos"),
+        ("train tr.csv --known author=tr.csv:zz -o x", "zz: tr.csv: got 'zz', expected one of the"),
+        ("explain p a\udcff\\NN --columns token,pos", "TEXT: got a byte that is not UTF-8 after"),
+        ("explain p a --columns pos", "error: --columns: got ['pos'], expected different names"),
+        ("explain p a\\NN --segment 0,9,X", "error: TEXT, sequence 1: columns['pos']: got no such"),
+        ("segment m tr.conll --columns pos", "error: --columns: got ['pos']"),
+        ("segment m tr.conll --tag-scheme XX --to conll", "error: --tag-scheme: got 'XX'"),
+        ("convert tr.csv x.conll --scheme XX", "error: --scheme: got 'XX'"),
+        ("train tr.csv --c2 -1 -o x", "error: --c2: got -1"),
+        ("convert tr.csv x.foo", "error: OUT: got 'x.foo'"),
+    ],
+)
+def test_the_command_line_names_options(
+    tables: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: str
+) -> None:
+    monkeypatch.chdir(tables)
+    ran = run(*(word.replace("\\", " ") for word in command.split()))
+    assert ran.code == 1
+    said = ran.err
+    assert words in said
+    assert not re.search(r"\b(separator|labels|columns|text)=", said)
+
+
+def test_bad_records_have_a_remedy(
+    tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ['{"tokens": ["a"]}', '{"tokens": ["a"], "columns": {"pos": ["NN"]}}']
+    Path("j.jsonl").write_text("\n".join(rows) + "\n")
+    said = good("segment", tables / "p", "j.jsonl", "-o", "d", "--executor", 1).err
+    assert "for example j.jsonl: columns['pos']: got no such column" in said
+    assert "pass --columns, as in --columns token,pos" in said
+    [line] = Path("d/j.jsonl.jsonl.bad.jsonl").read_text().splitlines()
+    assert json.loads(line).keys() == {"error", "line", "remedy", "record"}
+
+
+@pytest.mark.filterwarnings("default")
+def test_ids_of_several_texts_are_told_by_executors(tables: Path, tmp_path: Path) -> None:
+    path, into = tmp_path / "ids.csv", ["--into", tmp_path / "a.db", "--id-column", "id", "-q"]
+    path.write_text("id,text\n1,Codd 1970\n1,Lee 1990\n2,Lee 1990\n2,Gray 1981\n")
+    said = good("load", tables / "m", path, *into, "--executor", 1).err
+    assert "2 records with the value of an earlier record in 'id', but another text" in said

@@ -50,14 +50,19 @@ def test_what_cannot_be_pickled_may_have_come() -> None:
         ("X[0].dense", "X", 0, ".dense"),
         ("X[2]: attributes[1]", "X", 2, ": attributes[1]"),
         ("penalties['a b']", "penalties", None, "['a b']"),
+        ("c[007].model", "c", None, "[007].model"),
+        ("c[7", "c", None, "[7"),
+        (Path("c[7].model"), "c[7].model", None, ""),
         ("start, end", "start, end", None, ""),
         ("", None, None, ""),
     ],
 )
-def test_places_are_split(place: str, argument: str | None, index: int | None, part: str) -> None:
+def test_places_are_split(
+    place: str | Path, argument: str | None, index: int | None, part: str
+) -> None:
     error = InvalidInput("is wrong", place=place, remedy="correct it")
     assert (error.argument, error.index, error.part) == (argument, index, part)
-    assert error.place == place
+    assert error.place == str(place)
     assert str(error) == f"{place}: is wrong; correct it".removeprefix(": ")
 
 
@@ -76,6 +81,27 @@ def test_problems_name_what_came_and_what_was_expected() -> None:
     assert str(large) == "labels: 9 labels have 81 arcs, expected 80 or fewer"
     assert large.changed(expected="70").problem == "9 labels have 81 arcs, expected 70"
     assert str(large.changed(problem="too many")) == "labels: too many"
+
+
+def test_given_fields_replace_those_of_a_message() -> None:
+    text = message("n", -1, "at least 1", "pass 1")
+    error = InvalidInput(text, place="m", expected="0", remedy="pass 0")
+    assert str(error) == "m: got -1, expected 0; pass 0"
+    assert str(error.changed(got="-2")) == "m: got -2, expected 0; pass 0"
+
+
+def test_errors_of_models_name_the_argument(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"^features: got 'foo'") as caught:
+        ChainCRF(features="foo").fit([["a"]], [["O"]])
+    assert caught.value.argument == "features"
+    (tmp_path / "c[007].model").write_text("x")
+    with pytest.raises(InvalidInput, match=r"c\[007\]\.model: got") as caught:
+        caesura.load(tmp_path / "c[007].model")
+    assert caught.value.argument == str(tmp_path / "c[007].model")
+    p = caesura.Potentials(2, ["A", "B"])
+    for start in (None, "x"):
+        with pytest.raises(InvalidInput, match=r"^start: got"):
+            p.add(start, 1, "A", 1.0)  # type: ignore[arg-type]
 
 
 def test_files_and_lines_come_first() -> None:

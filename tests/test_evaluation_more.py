@@ -285,6 +285,7 @@ def test_kinds_by_hand() -> None:
     gold = [[(0, 2, "A"), (2, 4, "A"), (4, 6, "A"), (6, 9, "A"), (10, 11, "B")]]
     predicted = [[(0, 2, "A"), (2, 3, "A"), (4, 6, "B"), (7, 9, "C"), (12, 13, "B")]]
     assert [match.kind for match in matches(gold, predicted)[0]] == list(Kind)
+    assert Kind("invented") is Kind.SPURIOUS
     assert errors(gold, predicted) == (1, 1, 1, 1, 1, 1)
     table = confusion(gold, predicted)
     assert table.labels == ("A", "B", "C")

@@ -241,7 +241,7 @@ PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"penalties": {"word[0]": -1}}, "penalties['word[0]']: got -1, expected c2, or (c1, c2)"),
     ({"penalties": {"word[0]": (1, 2, 3)}}, "penalties['word[0]']: got (1, 2, 3)"),
     ({"penalties": [1]}, "penalties: got [1], expected a dict"),
-    ({"features": "planets"}, "features: name: got 'planets', expected citations"),
+    ({"features": "planets"}, "features: got 'planets', expected citations"),
     ({"features": ["word"]}, "features[0]: got 'word', expected a template"),
     ({"features": 3}, "features: got 3, expected a list of features"),
     ({"features": [word[0], word[0]]}, "features[1]: got word[0], expected each feature once"),

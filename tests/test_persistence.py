@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from caesura import persistence
 from caesura.errors import InvalidInput
+from caesura.learning import checkpoint
 from caesura.persistence import pack, read, unpack, write
 
 TYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -161,11 +162,16 @@ def test_later_version(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "got version 3 of the format, expected 2 or earlier; a later Caesura wrote it: update"
     with pytest.raises(InvalidInput, match=text):
         read(file, "small")
+    with pytest.raises(InvalidInput, match=f"checkpoint: {text}"):
+        checkpoint.settings_of(file)
 
 
 def test_wrong_kind(file: Path) -> None:
-    with pytest.raises(InvalidInput, match="got a file of kind 'small', expected 'SemiCRF'"):
+    text = "got a file of kind 'small', expected 'SemiCRF'; check the path, or use what reads"
+    with pytest.raises(InvalidInput, match=text):
         read(file, "SemiCRF")
+    with pytest.raises(InvalidInput, match="or remove the file to start again"):
+        checkpoint.settings_of(file)
 
 
 def test_nothing_is_executed(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,8 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput, TooLarge, message
 
-__all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "booleans", "check_scores", "integers"]
+__all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "booleans", "check_scores", "integer"]
+__all__ += ["integers"]
 __all__ += ["label_names", "listed", "nothing", "number", "numbers", "refused_score", "share"]
 __all__ += ["whole", "zeros"]
 
@@ -70,6 +72,16 @@ def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
             remedy="convert the array",
         )
     return array.astype(np.int64)
+
+
+def integer(name: str, value: object) -> int:
+    """Return `value` as an int, or raise `InvalidInput`."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InvalidInput(message(name, value, "a whole number", "pass an int"))
 
 
 def booleans(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:

@@ -46,7 +46,7 @@ class _Message(str):
     """A message and the fields that it was built from."""
 
     place: str
-    fields: dict[str, str]
+    fields: tuple[str, str, str]  # got, expected, remedy
 
 
 class CaesuraError(Exception):
@@ -56,10 +56,10 @@ class CaesuraError(Exception):
     ----------
     problem : str
         What is wrong, in words, where it is not that something else came: ``"has two tags"``.
-        Or what `message` returns, which has all fields.
+        Or what `message` returns, which has all fields; those that are given replace them.
     place : str or path
         The argument as the caller would write it, down to the offending item: ``y[3][2]``; or the
-        file that is wrong as a whole.
+        file that is wrong as a whole, best as a path, in which brackets are no index.
     got, expected, remedy : str, optional
         What came, what would have been right, and what the caller can do.
     file, line, unit : optional
@@ -117,6 +117,7 @@ class CaesuraError(Exception):
     file: str | None = None
     line: int | None = None
     unit: str = "line"
+    quoted: tuple[CaesuraError, ...] = ()  # the errors whose texts are in `problem`
     _words: str = ""  # the problem without what was expected, if it is not `got`
 
     def __init__(
@@ -132,13 +133,12 @@ class CaesuraError(Exception):
         unit: str = "line",
     ) -> None:
         if isinstance(problem, _Message):
-            self.__dict__.update(problem.fields)
-            place = problem.place
-        else:
-            self.got, self.expected, self.remedy = got, expected, remedy
-            self._words = str(problem)
-            self.problem = _compared(self._words, got, expected)
-        self.argument, self.index, self.part = _split(os.fspath(place))
+            given = zip((got, expected, remedy), problem.fields, strict=True)
+            got, expected, remedy = (own if one is None else one for one, own in given)
+            place, problem = place or problem.place, ""
+        self.got, self.expected, self.remedy, self._words = got, expected, remedy, str(problem)
+        self.problem = _compared(self._words, got, expected)
+        self.argument, self.index, self.part = _split(place)
         self.file = None if file is None else os.fspath(file)
         self.line, self.unit = line, unit
         super().__init__(self._text())
@@ -220,12 +220,15 @@ def _compared(words: str, got: str | None, expected: str | None) -> str:
     return ", ".join(part for part in (wrong, wanted) if part)
 
 
-def _split(place: str) -> tuple[str | None, int | None, str]:
+def _split(place: str | os.PathLike[str]) -> tuple[str | None, int | None, str]:
     """Split an argument such as ``y[3][2]`` into its name, its index and the rest."""
+    if not isinstance(place, str):
+        return os.fspath(place), None, ""
     name, bracket, inner = place.partition("[")
     index, _, part = inner.partition("]")
-    number = int(index) if index.isdecimal() else None
-    return name or None, number, bracket + inner if number is None else part
+    if index.isdecimal() and f"[{int(index)}]{part}" == bracket + inner:  # not [007]
+        return name or None, int(index), part
+    return name or None, None, bracket + inner
 
 
 def _restored(kind: type[CaesuraError], args: tuple[str, ...]) -> CaesuraError:
@@ -389,8 +392,6 @@ def message(argument: str, came: object, expected: str, remedy: str) -> str:
     'n: got -1, expected a number of paths, 1 or more; ask for at least one'
     """
     got = _SHORT.repr(came)
-    problem = _compared("", got, expected)
-    text = _Message(f"{argument}: {problem}; {remedy}")
-    text.place = argument
-    text.fields = {"got": got, "expected": expected, "remedy": remedy, "problem": problem}
+    text = _Message(f"{argument}: {_compared('', got, expected)}; {remedy}")
+    text.place, text.fields = argument, (got, expected, remedy)
     return text

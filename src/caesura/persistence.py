@@ -22,8 +22,11 @@ import numpy.typing as npt
 from caesura.corpora.files import Name, noting_missing, replacing
 from caesura.errors import InvalidInput, message
 
-__all__ = ["VERSION", "pack", "read", "refuse_devices", "unpack", "write"]
+__all__ = ["REMEDIES", "VERSION", "pack", "read", "refuse_devices", "unpack", "write"]
 
+CHECK_PATH, SAVE_AGAIN = "check the path", "copy or save it again"  # remedies in errors
+OTHER_READER = f"{CHECK_PATH}, or use what reads that kind"
+REMEDIES = (CHECK_PATH, SAVE_AGAIN, OTHER_READER)  # where what reads a file may know a better one
 VERSION = 2  # of written files; files of later versions are refused
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -82,12 +85,11 @@ def write(
             remedy="convert it to numbers, strings, lists and dicts",
         ) from None
     if len(text) > _MOST_HEADER:
-        expected = f"at most {_MOST_HEADER}; put long lists into an array with pack"
         raise InvalidInput(
             place="header",
             got=f"{len(text)} characters",
-            expected=expected,
-            remedy="store less in it",
+            expected=f"at most {_MOST_HEADER}",
+            remedy="put long lists into an array with pack",
         )
     from safetensors import numpy as safetensors  # takes 20 ms to import
 
@@ -161,39 +163,38 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     >>> arrays["weights"]
     array([0.5, 2. ])
     """
-    name = str(path)
+    file = Path(path)
     with noting_missing(path):
         refuse_devices(path)
-        content = Path(path).read_bytes()
+        content = file.read_bytes()
     if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
         raise InvalidInput(
-            place=name,
+            place=file,
             got="another kind of file",
             expected="one that Caesura wrote",
-            remedy="check the path",
+            remedy=CHECK_PATH,
         )
     if len(content) < _length(content):
         raise InvalidInput(
-            place=name,
+            place=file,
             got=f"a file that is cut off after {len(content)} bytes",
             expected="a whole one",
-            remedy="copy or save it again",
+            remedy=SAVE_AGAIN,
         )
-    envelope, arrays = _unpacked(content) or _damaged(name)
+    envelope, arrays = _unpacked(content) or _damaged(file)
     if envelope["version"] > VERSION:
         raise InvalidInput(
-            place=name,
+            place=file,
             got=f"version {envelope['version']} of the format",
             expected=f"{VERSION} or earlier",
             remedy="a later Caesura wrote it: update this one",
         )
     if envelope["kind"] != kind:
-        expected = f"{kind!r}; use what reads that kind"
         raise InvalidInput(
-            place=name,
+            place=file,
             got=f"a file of kind {envelope['kind']!r}",
-            expected=expected,
-            remedy="check the path",
+            expected=repr(kind),
+            remedy=OTHER_READER,
         )
     return envelope["header"], arrays
 
@@ -208,7 +209,7 @@ def refuse_devices(path: Name) -> None:
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise InvalidInput(
-            place=path,
+            place=file,
             got="a pipe or a device",
             expected="a file",
             remedy="copy what it gives to a file",
@@ -246,12 +247,12 @@ def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
         return None
 
 
-def _damaged(name: str) -> Any:
+def _damaged(file: Path) -> Any:
     raise InvalidInput(
-        place=name,
+        place=file,
         got="a damaged file, whose checksum is wrong",
         expected="it as it was written",
-        remedy="copy or save it again",
+        remedy=SAVE_AGAIN,
     )
 
 

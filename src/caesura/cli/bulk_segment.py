@@ -15,7 +15,7 @@ from caesura.cli.model_files import model_file
 from caesura.cli.output import emit, note, warn
 from caesura.cli.progress import Ticker
 from caesura.cli.reading import Reading, options_of
-from caesura.corpora.columns import NAME_TEXT
+from caesura.cli.remedies import reworded_text, with_options_of_load
 from caesura.corpora.detection import SUFFIXES
 from caesura.corpora.files import unpacked_suffix
 from caesura.errors import CaesuraError, InvalidInput, counted, message
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["failures", "inputs_of", "part_options", "put_aside", "segment_many"]
 
 BAD = ".bad.jsonl"  # suffix of files with skipped records
-TEXT_OPTION = "pass --text-column"
 FORMS = ("jsonl", "conll", "csv", "parquet", "xlsx", "text")
 SHOWN = 3  # failures listed in an error
 
@@ -172,21 +171,26 @@ def put_aside(count: int, place: str, good: int) -> None:
     from caesura.scale.places import read_text
 
     first = json_of(read_text(place).partition("\n")[0])
-    error = first["error"]
-    if first.get("remedy") == NAME_TEXT:
-        error = error.removesuffix(NAME_TEXT) + TEXT_OPTION
+    remedy = first.get("remedy") or ""  # a file of an earlier version may have none
+    error = first["error"].removesuffix(remedy) + reworded_text(remedy)
     said = f"{counted(count, 'record')} cannot be read or segmented, for example {error}"
     if not good:
-        remedy = f"no other records were found; all errors are in {place}"
-        raise CaesuraError(said, remedy=remedy)
+        raise CaesuraError(f"got no good records: {said}", remedy=f"see all errors in {place}")
     warn(f"{said}; they are in {os.path.dirname(place)}/*{BAD}")
 
 
 def failures(problems: list[tuple[str, str]], count: int, noun: str) -> CaesuraError:
     """Return an error that lists the first failed files and the reasons."""
-    texts = [why if why.startswith(name) else f"{name}: {why}" for name, why in problems[:SHOWN]]
+    shown = [(name, _reworded(why)) for name, why in problems[:SHOWN]]
+    texts = [why if why.startswith(name) else f"{name}: {why}" for name, why in shown]
     more = "; ..." if len(problems) > SHOWN else ""
     return CaesuraError(
         f"{len(problems):,} of {counted(count, noun)} failed: {'; '.join(texts)}{more}",
         remedy=f"correct them, and run the same command again: finished {noun}s are kept",
     )
+
+
+def _reworded(failure: str) -> str:
+    """Return why a part failed, with options in place of arguments."""
+    error = getattr(failure, "error", None)
+    return failure if error is None else str(with_options_of_load(error))

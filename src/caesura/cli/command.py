@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
+from typer.models import ArgumentInfo, OptionInfo
+
 from caesura.cli.output import reporting
 from caesura.cli.progress import showing
+from caesura.cli.remedies import GIVEN
 
 __all__ = ["Command", "command"]
 
@@ -42,11 +45,15 @@ def command(example: str) -> Callable[[Command], Command]:
         parameters = list(_parameters(run, hints))
 
         def called(**given: Any) -> None:
+            named = GIVEN.set(_shown(parameters, given))
             for name, kind in groups.items():
                 fields = {field: given.pop(field) for field in kind._fields}
                 given[name] = kind(**fields)
-            with reporting(), showing():
-                run(**given)
+            try:
+                with reporting(), showing():
+                    run(**given)
+            finally:
+                GIVEN.reset(named)
 
         called.__name__, called.__doc__, called.__module__ = run.__name__, _help(run), __name__
         called.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -55,6 +62,26 @@ def command(example: str) -> Callable[[Command], Command]:
         return called
 
     return declared
+
+
+def _shown(
+    parameters: list[inspect.Parameter], given: dict[str, Any]
+) -> dict[str, tuple[str, Any]]:
+    """Return the parameters that are given, as the help writes them, with their values."""
+    shown: dict[str, tuple[str, Any]] = {}
+    for one in parameters:
+        value = given.get(one.name)
+        if value is None or value == one.default:
+            continue
+        name = f"--{one.name.replace('_', '-')}"
+        for info in getattr(one.annotation, "__metadata__", ()):
+            if isinstance(info, ArgumentInfo):
+                name = str(info.metavar or one.name.upper())
+            elif isinstance(info, OptionInfo):
+                long = [text for text in info.param_decls or () if text.startswith("--")]
+                name = long[0].partition("/")[0] if long else name
+        shown[one.name] = name, value
+    return shown
 
 
 def _help(run: Command) -> str:

@@ -16,7 +16,8 @@ from caesura.cli.reading import Reading, base_name, read, report_notes
 from caesura.corpora import detect
 from caesura.corpora.reading_progress import metered
 from caesura.documents import Document
-from caesura.errors import counted
+from caesura.errors import InvalidInput, counted
+from caesura.segments import to_tags
 
 __all__ = ["convert", "kept_format"]
 
@@ -69,6 +70,11 @@ def convert(
         wrong = "it prints counts, and the sequences go to stdout too; give a file as OUT"
         raise typer.BadParameter(wrong, param_hint="--json")
     options: dict[str, Any] = {"scheme": scheme, "form": form}
+    if scheme is not None:
+        try:
+            to_tags([], scheme, 0)
+        except InvalidInput as error:
+            raise error.changed(place="--scheme") from None
     check_output(output, folder=True)
     corpus = read(input, reading)
     to = to or kept_format(output, corpus.format)

@@ -78,6 +78,8 @@ def explain(
         )
     if text == "-":
         text = typer.get_text_stream("stdin").read()
+    elif not text.isascii():
+        _check_unicode(text)
     if columns is None:
         document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)
     elif tokeniser is None:
@@ -125,6 +127,16 @@ def explain(
         )
 
 
+def _check_unicode(text: str) -> None:
+    """Raise if an argument of the command has bytes that are no characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        came = f"a byte that is not UTF-8 after {text[: error.start][-20:]!r}"
+        remedy = "give text in UTF-8"
+        raise InvalidInput(place="TEXT", got=came, remedy=remedy) from None
+
+
 def _of_columns(text: str, columns: str) -> Document:
     """Return the sequence that the lines of a CoNLL file hold."""
     with tempfile.TemporaryDirectory() as folder:
@@ -133,11 +145,16 @@ def _of_columns(text: str, columns: str) -> Document:
         try:
             found = read_all(path, Reading(format="conll", columns=columns))
         except CaesuraError as error:
-            fields = {"file": "TEXT"} if error.file else {"place": "TEXT"}
+            place = "--columns" if error.argument == "columns" else "TEXT"
+            fields = {"file": "TEXT"} if error.file else {"place": place}
             raise error.changed(**fields) from None
     if len(found) > 1:
-        came = f"{len(found)} sequences"
-        raise InvalidInput(message("TEXT", came, "one", "leave out the blank lines and the others"))
+        raise InvalidInput(
+            place="TEXT",
+            got=f"{len(found)} sequences",
+            expected="one",
+            remedy="leave out the blank lines and the others",
+        )
     return found[0] if found else Document(())
 
 
@@ -160,9 +177,12 @@ def _explain_one(
             place="--segment", got="a neural model", expected="another", remedy="leave it out"
         )
     try:
-        [why] = model.explain(document, segment=segment)
+        with naming("TEXT"):
+            [why] = model.explain(document, segment=segment)
     except CaesuraError as error:
-        raise error.changed(argument="--segment", index=None, part="") from None
+        if error.argument != "segment":
+            raise
+        raise error.changed(place="--segment") from None
     if json:
         emit({"tokens": document.tokens, "segments": [_plain(why, reasons)]})
         return

@@ -19,7 +19,7 @@ from caesura.cli.option_values import Normalisers, with_normalisers
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import separator_of
-from caesura.cli.remedies import remedies_of_load
+from caesura.cli.remedies import with_options_of_load
 from caesura.cli.stdin_format import piped_format
 from caesura.cli.trained_columns import trained_text
 from caesura.corpora.detection import detect
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 _NAMED = 3  # number of renamed columns that are named
-SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
-ARGUMENTS = {name: f"--{name}" for name in SAME}  # argument of the library -> option
-ARGUMENTS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
-ARGUMENTS |= {"separator": "--delimiter", "constraints": "--constraints"}
-ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
 
 
 class Target(NamedTuple):
@@ -245,7 +240,7 @@ def load(
                 progress=shown,
             )
         except CaesuraError as error:
-            raise _with_options(error) from None
+            raise with_options_of_load(error) from None
     _report(done, json)
 
 
@@ -282,7 +277,7 @@ def _many(
     try:
         load_many(model_file(model), input, loading, arguments, json)
     except CaesuraError as error:
-        raise _with_options(error) from None
+        raise with_options_of_load(error) from None
 
 
 def _arguments(given: Input) -> dict[str, Any]:
@@ -293,13 +288,6 @@ def _arguments(given: Input) -> dict[str, Any]:
     carry = found["carry"]
     names = None if carry is None else [one.strip() for one in carry.split(",") if one.strip()]
     return found | {"on_error": "skip" if skip else "raise", "carry": names}
-
-
-def _with_options(error: CaesuraError) -> CaesuraError:
-    """Return the error with option names in place of argument names."""
-    if error.argument in ARGUMENTS:
-        error = error.changed(argument=ARGUMENTS[error.argument])
-    return error.reworded(remedies_of_load())
 
 
 class _Shown:

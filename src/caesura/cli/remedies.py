@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
 from caesura.errors import CaesuraError
 
-__all__ = ["remedies_of_load", "with_options"]
+__all__ = ["GIVEN", "remedies_of_load", "reworded_text", "with_options", "with_options_of_load"]
 
 REPAIR = (
     "correct the tags, or pass --repair repair to read them as conlleval does, or --repair drop to "
@@ -16,6 +21,15 @@ SCHEME = (
 )
 OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # argument of the library -> option
 HEADER_OPTIONS = {"text": "--text-column", "labels": "--labels"}  # the same in the first line
+# The options that an argument may be from, if they have another name and are given.
+ALSO = {"scheme": ("scheme", "tag_scheme"), "separator": ("delimiter",)}
+SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
+LOAD_OPTIONS = {name: f"--{name}" for name in SAME}  # the same for `caesura load`
+LOAD_OPTIONS |= {"part_size": "--part-size", "paths": "INPUT", "folder": "--parts-folder"}
+LOAD_OPTIONS |= {"separator": "--delimiter", "constraints": "--constraints"}
+LOAD_OPTIONS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
+# The options and arguments that the running command was given: name -> (as in its help, value).
+GIVEN: ContextVar[Mapping[str, tuple[str, Any]] | None] = ContextVar("GIVEN", default=None)
 
 
 def with_options(error: CaesuraError) -> CaesuraError:
@@ -27,9 +41,57 @@ def with_options(error: CaesuraError) -> CaesuraError:
     --threads: is negative
     """
     options = OPTIONS | HEADER_OPTIONS if error.file and error.line == 1 else OPTIONS
-    if error.argument in options:
-        error = error.changed(argument=options[error.argument])
+    if (option := options.get(error.argument or "") or _given(error)) is not None:
+        error = error.changed(argument=option)
+    if error.quoted:
+        problem, own = error.problem, tuple(map(with_options, error.quoted))
+        for before, after in zip(error.quoted, own, strict=True):
+            problem = problem.replace(str(before), str(after))
+        error = error.changed(problem=problem, quoted=own)
     return error.reworded(_remedies())
+
+
+def with_options_of_load(error: CaesuraError) -> CaesuraError:
+    """Return the error with options of ``caesura load`` in place of arguments.
+
+    Examples
+    --------
+    >>> print(with_options_of_load(CaesuraError("is negative", place="wait")))
+    --wait: is negative
+    """
+    if error.argument in LOAD_OPTIONS:
+        error = error.changed(argument=LOAD_OPTIONS[error.argument])
+    return with_options(error.reworded(remedies_of_load()))
+
+
+def reworded_text(remedy: str) -> str:
+    """Return a remedy with options that was read from a file, without its template.
+
+    Examples
+    --------
+    >>> reworded_text("pass separator=';', or separator=',' if there is only one column")
+    "pass --delimiter ';', or --delimiter ',' if there is only one column"
+    """
+    for template, own in (remedies_of_load() | _remedies()).items():
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(template))
+        if found := re.fullmatch(pattern, remedy):
+            values = found.groupdict()
+            return own.format(**values) if values else own
+    return remedy
+
+
+def _given(error: CaesuraError) -> str | None:
+    """Return the option of the running command for the argument of an error."""
+    given = GIVEN.get()
+    if given is None or error.argument is None or error.file is not None:
+        return None
+    if error.argument == "path":  # the library's name for a file
+        named = [shown for shown, value in given.values() if repr(str(value)) == error.got]
+    else:
+        names = ALSO.get(error.argument, (error.argument,))
+        named = [given[name][0] for name in names if name in given]
+        named = [shown for shown in named if shown.startswith("--")]
+    return named[0] if len(named) == 1 else None
 
 
 def _remedies() -> dict[str, str]:

@@ -236,7 +236,8 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     try:
         to_tags([], asking.scheme, 0)
     except InvalidInput as error:
-        raise typer.BadParameter(str(error), param_hint="--scheme") from None
+        said = str(error.changed(place=""))
+        raise typer.BadParameter(said, param_hint="--scheme") from None
     default = "text" if output == "-" and sys.stdout.isatty() else "jsonl"
     form = asking.to or form_of(output, default)
     check_form(output, form)

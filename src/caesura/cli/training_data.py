@@ -12,6 +12,7 @@ from caesura import corpora
 from caesura.cli.output import warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, options_of, read, report_notes
+from caesura.cli.remedies import with_options
 from caesura.cli.review_file import CHECKED, DOUBTFUL, checked_rows, is_review, used_rows
 from caesura.cli.tokeniser_choice import Tokens
 from caesura.corpora.corpus import KEPT
@@ -257,8 +258,8 @@ def _without_wrong(
     wrong = [error for i, error in errors if i >= len(rows) or id(rows[i]) in used]
     if wrong:
         more = [f"and {len(wrong) - SHOWN:,} more"] * (len(wrong) > SHOWN)
-        others = [*map(str, wrong[1:SHOWN]), *more]
-        raise wrong[0].changed(remedy="; ".join([wrong[0].remedy or "", *others]))
+        first, *others = map(with_options, wrong[:SHOWN])
+        raise first.changed(remedy="; ".join([first.remedy or "", *map(str, others), *more]))
     report_notes(corpus, path)
     return documents
 

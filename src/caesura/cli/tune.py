@@ -28,6 +28,7 @@ from caesura.cli.output import (
 from caesura.cli.prediction_formats import check_written
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading
+from caesura.cli.remedies import with_options
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.setting_files import files_of, naming_config
 from caesura.cli.settings import Settings
@@ -242,7 +243,9 @@ def _score(name: str, choices: Choices, train: list[Document], test: list[Docume
         with naming(f"{name} (a part of it)"):
             model = estimator(choices).fit(train)
     except CaesuraError as error:
-        raise error.changed(remedy=f"{error.remedy} (with {_shown(choices)})") from None
+        own = with_options(error)
+        remedy = f"{own.remedy or 'try other values'} (with {_shown(choices)})"
+        raise own.changed(remedy=remedy) from None
     gold = [document.segments or () for document in test]
     return segment_counts(gold, model.predict(test), model.outside)
 

@@ -111,8 +111,8 @@ def append_all(
             raise InvalidInput(
                 place=more,
                 got=f"more than {i}",
-                expected="as many sequences in X as in y",
-                remedy="give as many as in X",
+                expected=f"as many sequences in {names[0]} as in {names[1]}",
+                remedy="give as many of both",
             )
         try:
             if sample_weight is None:  # a user's own trainer may not accept weights

@@ -40,6 +40,10 @@ class Kind(StrEnum):
     SPURIOUS = "spurious"  # predicted segment without a match
     INVENTED = SPURIOUS  # the earlier name
 
+    @classmethod
+    def _missing_(cls, value: object) -> Kind | None:
+        return cls.SPURIOUS if value == "invented" else None  # the earlier value
+
 
 class Match(NamedTuple):
     """A gold segment paired with a predicted one; either may be missing.

@@ -171,7 +171,8 @@ def _opened(path: str | os.PathLike[str]) -> tuple[dict[str, Any], persistence.A
         return persistence.read(path, KIND)
     except InvalidInput as error:
         remedy = "give the path of a checkpoint, or remove the file to start again"
-        raise error.changed(place="checkpoint", remedy=remedy) from None
+        own = error.reworded(dict.fromkeys(persistence.REMEDIES, remedy))
+        raise own.changed(place="checkpoint") from None
 
 
 def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
             _check_tokeniser(header["options"]["tokeniser"])
         return _built(header, arrays, trust)
     except InvalidInput as error:
-        raise error.within(path) from error
+        raise error.changed(file=os.fspath(path)) from error
     except WRONG as error:
         expected = "a model that this version can read"
         remedy = f"save it again ({type(error).__name__}: {error})"

@@ -324,7 +324,8 @@ class Model(Extractor):
                 more |= {"bigrams": True} if semi and self._takes_bigrams else {}
                 return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
-                raise error.within("features") from None
+                own = error.changed(place="features") if error.argument == "name" else None
+                raise own or error.within("features") from None
         return declared(self.features)
 
     @property

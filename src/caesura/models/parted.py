@@ -292,7 +292,7 @@ def _results(engine: Executor, function: Any, recipe: work.Recipe, numbered: Any
             f"{len(failed)} of {len(numbered)} cannot be read: {shown}{more}",
             place="parts",
             remedy="correct these parts",
-        )
+        ).changed(quoted=tuple(one.error for one in failed[:SHOWN] if one.error is not None))
 
 
 def _chosen(found: work.Pairs, Y: int, least: float) -> dict[str, npt.NDArray[np.int32]]:

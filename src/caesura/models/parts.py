@@ -105,6 +105,7 @@ class Failed(NamedTuple):
 
     part: str
     problem: str
+    error: CaesuraError | None = None
 
 
 def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
@@ -116,7 +117,8 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
     except OtherSoftwareError:
         raise  # no other part can succeed, either
     except Exception as error:
-        return Failed(name_of_part(number, part), problem_of(error))
+        known = error if isinstance(error, CaesuraError) else None
+        return Failed(name_of_part(number, part), problem_of(error), known)
 
 
 def problem_of(error: Exception) -> str:

@@ -12,6 +12,7 @@ from caesura import _kernels
 from caesura.checks import (
     MOST_TOKENS,
     booleans,
+    integer,
     integers,
     label_names,
     listed,
@@ -173,8 +174,8 @@ class Potentials(ScoreArrays):
         >>> p.add(0, 2, "person", 1.5, open_end=True)  # "starts with Prof. Dr."
         >>> p.add(3, 4, ("other", "person"), 1.0, open_start=True, open_end=True)
         """
-        value = number("score", score)
-        self.add_many([start], [end], [label], [value], open_start, open_end)
+        s, e, value = integer("start", start), integer("end", end), number("score", score)
+        self.add_many([s], [e], [label], [value], open_start, open_end)
 
     def add_many(
         self,
@@ -216,11 +217,10 @@ class Potentials(ScoreArrays):
         s, e, w = s.ravel(), e.ravel(), w.ravel()
         bad = (s < 0) | (s >= e) | (e > self.length)
         if bad.any():
-            i = int(bad.argmax())
+            i, remedy = int(bad.argmax()), "count tokens from 0"
             problem = f"potential {i} has the span [{s[i]}, {e[i]})"
-            expected = f"0 <= start < end <= {self.length} (end is exclusive)"
-            place, remedy = "start, end", "count tokens from 0"
-            raise InvalidInput(problem, place=place, expected=expected, remedy=remedy)
+            span = f"0 <= start < end <= {self.length} (end is exclusive)"
+            raise InvalidInput(problem, place="start, end", expected=span, remedy=remedy)
         flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
         self._added.append(
             (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)

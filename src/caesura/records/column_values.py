@@ -140,7 +140,7 @@ def _of_file(name: str, table: str, column: str) -> list[str]:
     try:
         given = input_of(name, Reading(text=column, carry=[]))
     except InvalidInput as error:
-        raise error.changed(argument=name) if error.argument else error from None
+        raise error.changed(file=name, argument=None) if error.argument else error from None
     return _distinct((entry.text for entry in given), column, ())
 
 

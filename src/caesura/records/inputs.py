@@ -289,13 +289,9 @@ def _of_file(path: Name, reading: Reading) -> Input:
     """Return the input for a file."""
     name = reading.name or (PIPE if path == "-" else os.path.realpath(path))
     if path != "-" and not os.path.exists(path):
-        raise InvalidInput(
-            "no such file", place=os.fspath(path), remedy="give a file of texts or a table"
-        )
+        raise InvalidInput("no such file", place=path, remedy="give a file of texts or a table")
     if path != "-" and os.path.isdir(path):
-        raise InvalidInput(
-            "is a folder", place=os.fspath(path), remedy="give a file of texts or a table"
-        )
+        raise InvalidInput("is a folder", place=path, remedy="give a file of texts or a table")
     form = reading.format or _piped(path, reading) or form_of(path)
     if path == "-" and form in ("parquet", "xlsx"):
         raise InvalidInput(

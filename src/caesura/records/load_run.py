@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, NamedTuple
 
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, counted
 from caesura.extraction import Record, paused_collection
 from caesura.records.inputs import Entry, Input
 from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of, storable
@@ -16,7 +17,7 @@ from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink
 from caesura.records.splitting import Split, splitter
 
-__all__ = ["REPLACE", "Progress", "Run", "feed", "new_digest"]
+__all__ = ["REPLACE", "Progress", "Run", "feed", "new_digest", "warn_of_ids"]
 
 REPLACE = "pass replace=True to load them again, or another table"  # remedy in errors
 
@@ -306,3 +307,16 @@ def feed(digest: Any, entry: Entry) -> None:
     for part in (entry.id, entry.text):
         content = part.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "big") + content)
+
+
+def warn_of_ids(run: Run) -> None:
+    """Warn of ids that several texts have, on behalf of the caller's caller."""
+    if run.conflicts:
+        name, column, some = run.given.name, run.given.reading.id, counted(run.conflicts, "record")
+        example = "" if run.conflict is None else f", for example {run.conflict.id!r}"
+        warnings.warn(
+            f"{name}: {some} with the value of an earlier record in {column!r}, but another text"
+            f"{example}; all are stored, so name a column with different values if they are "
+            "different records",
+            stacklevel=3,
+        )

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
-from caesura.errors import InvalidInput, counted, message
+from caesura.errors import InvalidInput, message
 from caesura.models.rules import check_rule_labels
 from caesura.records.inputs import MEMORY, Reading, input_of
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
-from caesura.records.load_run import Progress, Run
+from caesura.records.load_run import Progress, Run, warn_of_ids
 from caesura.records.matching import KnownValues
 from caesura.records.sinks import Sink, sink_for
 from caesura.records.splitting import Split
@@ -211,7 +211,7 @@ def load(
                 if progress is not None:
                     progress(run.progress(time.perf_counter() - began))
     _check_name(table, run)
-    _check_ids(run)
+    warn_of_ids(run)
     return Loaded(
         str(sink),
         table,
@@ -240,18 +240,6 @@ def _check_name(table: str, run: Run) -> None:
             f"source_name: got None, but {table!r} has rows of other data called {MEMORY!r}, and "
             "equal records with equal numbers are stored once; pass a name for each source, or "
             "replace=True to delete the earlier rows",
-            stacklevel=3,
-        )
-
-
-def _check_ids(run: Run) -> None:
-    """Warn of ids that several texts have."""
-    if run.conflict is not None:
-        name, column, some = run.given.name, run.given.reading.id, counted(run.conflicts, "record")
-        warnings.warn(
-            f"{name}: {some} with the value of an earlier record in {column!r}, but another text, "
-            f"for example {run.conflict.id!r}; all are stored, so name a column with different "
-            "values if they are different records",
             stacklevel=3,
         )
 

@@ -295,7 +295,8 @@ def constrained_potentials(
             raise InvalidInput(
                 f"the outside label {label!r} can be cut in several ways",
                 place="model",
-                remedy="expected a model with outside_length=1 or None",
+                expected="outside_length=1 or None",
+                remedy="train it with one of these",
             )
     return p
 

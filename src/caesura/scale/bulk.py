@@ -27,7 +27,7 @@ from caesura.executors.failures import WorkerDiedError, outcomes
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import PART_SIZE, Piece, fetched, pieces_of
-from caesura.scale.quarantine import BAD, check_undamaged, failure, quarantine, refused
+from caesura.scale.quarantine import BAD, bad_record, check_undamaged, failure, quarantine, refused
 
 __all__ = ["Manifest", "Part", "segment_files"]
 
@@ -312,7 +312,7 @@ def _before(task: _Task, job: _Job) -> Part | None:
 
 def _written(model: Any, job: _Job, to: str) -> Part:
     """Segment a piece."""
-    piece, bad = job.piece, list[dict[str, Any]]()
+    piece, bad = job.piece, list[tuple[CaesuraError, str]]()
     counts = [0, 0]
     with fetched(piece) as local, places.written_to(job.output) as target:
         options = {"tokeniser": model.tokeniser_, **job.options}
@@ -334,10 +334,14 @@ def _written(model: Any, job: _Job, to: str) -> Part:
             corpora.write(target, chain(first, found), to, **_separator(corpus.columns, to))
         finally:
             KEPT.reset(kept)
-        bad = refused(piece, local, corpus.notes.errors) + bad
-    quarantine(job.output + BAD, bad)
+        records = refused(piece, local, corpus.notes.errors)
+    for error, record in bad:
+        inner = error.part.lstrip(".: ") if error.argument == "X" else error.place
+        records.append(bad_record(error.changed(file=piece.shown, place=inner)))
+        records[-1]["record"] = record
+    quarantine(job.output + BAD, records)
     n, cut = counts
-    return Part(piece.path, job.output, n, cut, len(bad), range=piece.range)
+    return Part(piece.path, job.output, n, cut, len(records), range=piece.range)
 
 
 def _separator(columns: Columns | None, to: str) -> dict[str, Any]:
@@ -360,7 +364,7 @@ def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:
 
 
 def _segmented(
-    model: Any, documents: list[Document], bad: list[dict[str, Any]]
+    model: Any, documents: list[Document], bad: list[tuple[CaesuraError, str]]
 ) -> list[tuple[Document, Any]]:
     """Return documents with their segments; one by one if one of them fails."""
     try:
@@ -369,6 +373,6 @@ def _segmented(
         if len(documents) == 1:
             text = documents[0].text
             record = " ".join(documents[0].tokens) if text is None else text
-            bad.append({"error": str(error), "record": record})
+            bad.append((error, record))
             return []
     return [found for one in documents for found in _segmented(model, [one], bad)]

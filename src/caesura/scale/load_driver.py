@@ -174,3 +174,4 @@ class Driver:
         if run.given.reading.id is not None:
             repeated += len(cells["row_id"]) - written
         run.repeated += repeated
+        run.conflicts += batch.conflicts

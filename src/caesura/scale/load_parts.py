@@ -17,7 +17,7 @@ from caesura.records.splitting import Split
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import Piece, fetched
-from caesura.scale.quarantine import BAD, check_undamaged, failure, quarantine, refused
+from caesura.scale.quarantine import BAD, bad_record, check_undamaged, failure, quarantine, refused
 
 __all__ = [
     "Batch",
@@ -41,6 +41,7 @@ class Batch(NamedTuple):
     rows: int
     digest: str  # hash of the ids of the records
     repeated: int  # strings with the id of an earlier one in the batch
+    conflicts: int = 0  # records with the id of an earlier one of the piece, and another text
 
 
 class Made(NamedTuple):
@@ -165,7 +166,7 @@ def _written(task: LoadTask, job: RowJob, model: Any, output: str) -> Made:
         entries = iter(given)
         with replacing(target) as file, parquet.ParquetWriter(file, schema) as writer:
             while (some := list(islice(entries, task.look.batch))) or not batches:
-                before = run.repeated
+                before, conflicts = run.repeated, run.conflicts
                 cells = _rows(run, some, bad)
                 table = arrow_table(columns, cells)
                 if table.num_rows:
@@ -173,8 +174,8 @@ def _written(task: LoadTask, job: RowJob, model: Any, output: str) -> Made:
                 digest = new_digest()
                 for entry in some:
                     feed(digest, entry)
-                repeated = run.repeated - before
-                batches.append(Batch(len(some), table.num_rows, digest.hexdigest(), repeated))
+                counts = run.repeated - before, run.conflicts - conflicts
+                batches.append(Batch(len(some), table.num_rows, digest.hexdigest(), *counts))
             check_undamaged(given.skipped)
         bad = refused(job.piece, local, given.skipped) + bad
     quarantine(output.removesuffix(".rows.parquet") + BAD, bad)
@@ -193,6 +194,7 @@ def _input(task: LoadTask, job: RowJob, local: str) -> Input:
 
 def _rows(run: Run, entries: list[Entry], bad: list[dict[str, Any]]) -> Cells:
     """Return the rows of records, without those that cannot be segmented."""
+    repeated, conflicts = run.repeated, run.conflicts
     try:
         return run.rows(entries)
     except CaesuraError:
@@ -202,5 +204,6 @@ def _rows(run: Run, entries: list[Entry], bad: list[dict[str, Any]]) -> Cells:
             run.rows([entry])
             good.append(entry)
         except CaesuraError as error:
-            bad.append({"error": str(error), "line": None, "record": entry.text})
+            bad.append(bad_record(error) | {"record": entry.text})
+    run.repeated, run.conflicts = repeated, conflicts  # counted for all records, and once more here
     return run.rows(good)

@@ -31,6 +31,7 @@ from caesura.records import Loaded
 from caesura.records.formats import check_text_column, form_of
 from caesura.records.inputs import Reading, Survey
 from caesura.records.layout import Stamp, check_threshold, layout_of, storable
+from caesura.records.load_run import warn_of_ids
 from caesura.records.sinks import sink_for
 from caesura.records.splitting import splitter
 from caesura.records.versions import labels_of, version_of
@@ -227,6 +228,9 @@ def load_files(
         jobs = driver.start(files, replace)
         made = outcomes(engine, partial(made_rows, task), [job for _, job in jobs])
         driver.load(jobs, (_survived(one, Made) for one in made), progress)
+    for file in files:
+        if file.run is not None:
+            warn_of_ids(file.run)
     seconds = time.perf_counter() - began
     done = tuple(_result(file, driver, table, seconds) for file in files)
     manifest = LoadManifest(str(sink), table, place, done, seconds)

@@ -12,9 +12,15 @@ from caesura.errors import CaesuraError, InvalidInput
 from caesura.scale import places
 from caesura.scale.pieces import Piece, shown_as
 
-__all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
+__all__ = ["BAD", "Failure", "bad_record", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # suffix of files with bad records
+
+
+class Failure(str):
+    """The message of an error, and the error, for those who change its fields."""
+
+    error: CaesuraError
 
 
 def failure(error: Exception, piece: Piece) -> str:
@@ -25,7 +31,11 @@ def failure(error: Exception, piece: Piece) -> str:
         return f"{text}; {remedy}" if remedy else text
     if isinstance(error, FileNotFoundError):  # some stores give no message
         return f"{piece.path}: No such file"
-    return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
+    if not isinstance(error, CaesuraError):
+        return f"{type(error).__name__}: {error}"
+    text = Failure(error)
+    text.error = error
+    return text
 
 
 def check_undamaged(errors: Iterable[InvalidInput]) -> None:
@@ -41,12 +51,7 @@ def refused(piece: Piece, local: str, errors: Iterable[InvalidInput]) -> list[di
     In a piece of a file, lines are numbered from its beginning, and `byte` locates a line.
     """
     found: list[dict[str, Any]] = [
-        {
-            "error": str(shown_as(error, local, piece.shown)),
-            "line": error.line if error.unit == "line" else None,
-            "remedy": error.remedy,
-        }
-        for error in errors
+        bad_record(shown_as(error, local, piece.shown)) for error in errors
     ]
     wanted = {one["line"] for one in found if one["line"] is not None}
     lines, at = {}, {}
@@ -63,6 +68,18 @@ def refused(piece: Piece, local: str, errors: Iterable[InvalidInput]) -> list[di
         if piece.unit == "byte":
             one["byte"] = at.get(one["line"])
     return found
+
+
+def bad_record(error: CaesuraError) -> dict[str, Any]:
+    """Return what a file of bad records says about an error.
+
+    Examples
+    --------
+    >>> bad_record(CaesuraError("is empty", file="a.txt", line=3, remedy="write one"))
+    {'error': 'a.txt, line 3: is empty; write one', 'line': 3, 'remedy': 'write one'}
+    """
+    line = error.line if error.unit == "line" else None
+    return {"error": str(error), "line": line, "remedy": error.remedy}
 
 
 def _start(piece: Piece) -> int:
